@@ -1,0 +1,46 @@
+# Warnings, fast tools where present, and the one way a source folder becomes a library.
+
+find_program(CCACHE_PROGRAM ccache)
+if(CCACHE_PROGRAM)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
+endif()
+find_program(MOLD_PROGRAM mold)
+if(MOLD_PROGRAM)
+  add_link_options(-fuse-ld=mold)
+endif()
+
+add_compile_options(-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wnon-virtual-dtor -Werror)
+# Signed indices meet unsigned sizes all over Eigen and Ceres idioms; the other conversions stay checked.
+add_compile_options(-Wno-sign-conversion)
+if(MAYFLY_SANITIZE)
+  add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=address,undefined)
+endif()
+
+# mayfly_folder(NAME LINKS ... PRIVATE_LINKS ...): src/NAME/*.cpp without tests becomes mayfly_NAME; its *_test.cpp become
+# NAME_test, registered with CTest case by case.
+function(mayfly_folder NAME)
+  cmake_parse_arguments(ARG "" "" "LINKS;PRIVATE_LINKS" ${ARGN})
+  file(GLOB SOURCES CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${NAME}/*.cpp)
+  set(TESTS ${SOURCES})
+  list(FILTER SOURCES EXCLUDE REGEX "_test\\.cpp$")
+  list(FILTER TESTS INCLUDE REGEX "_test\\.cpp$")
+  add_library(mayfly_${NAME} STATIC ${SOURCES})
+  target_include_directories(mayfly_${NAME} PUBLIC ${CMAKE_SOURCE_DIR}/src)
+  target_link_libraries(mayfly_${NAME} PUBLIC ${ARG_LINKS} PRIVATE ${ARG_PRIVATE_LINKS})
+  if(TESTS)
+    mayfly_test(${NAME}_test SOURCES ${TESTS} LINKS mayfly_${NAME})
+  endif()
+endfunction()
+
+# mayfly_test(NAME SOURCES ... LINKS ...)
+function(mayfly_test NAME)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINKS" ${ARGN})
+  add_executable(${NAME} ${ARG_SOURCES})
+  target_include_directories(${NAME} PRIVATE ${CMAKE_SOURCE_DIR}/tests)
+  target_compile_definitions(${NAME} PRIVATE MAYFLY_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+  target_link_libraries(${NAME} PRIVATE ${ARG_LINKS} GTest::gtest GTest::gtest_main)
+  set_target_properties(${NAME} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  include(GoogleTest)
+  gtest_discover_tests(${NAME} DISCOVERY_MODE PRE_TEST)
+endfunction()

@@ -1,0 +1,51 @@
+#include "base/file.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+
+namespace mayfly {
+namespace fs = std::filesystem;
+
+Result<std::string> load_text(const fs::path& path) {
+  std::error_code error;
+  const auto status = fs::status(path, error);
+  if (!fs::exists(status)) return fail("{}: no such file", path.string());
+  if (fs::is_directory(status)) return fail("{}: is a folder, want a file", path.string());
+  if (fs::is_regular_file(status)) {
+    constexpr std::uintmax_t kLimit = 512u << 20;
+    const auto size = fs::file_size(path, error);
+    if (!error && size > kLimit) return fail("{}: {} bytes, want at most {}", path.string(), size, kLimit);
+  }
+  std::ifstream in(path, std::ios::binary);
+  if (!in) return fail("{}: cannot read: {}", path.string(), std::strerror(errno));
+  std::string text{std::istreambuf_iterator<char>(in), {}};
+  if (in.bad()) return fail("{}: reading failed", path.string());
+  return text;
+}
+
+Result<void> save_text(const fs::path& path, std::string_view text) {
+  const fs::path partial = path.string() + fmt::format(".{}.partial", ::getpid());
+  std::error_code ignored;
+  {
+    std::ofstream out(partial, std::ios::binary | std::ios::trunc);
+    out.write(text.data(), static_cast<std::streamsize>(text.size()));
+    out.flush();
+    if (!out) {
+      const std::string reason = std::strerror(errno);
+      fs::remove(partial, ignored);
+      return fail("{}: cannot write: {}", path.string(), reason);
+    }
+  }
+  std::error_code error;
+  fs::rename(partial, path, error);
+  if (error) {
+    fs::remove(partial, ignored);
+    return fail("{}: cannot write: {}", path.string(), error.message());
+  }
+  return {};
+}
+
+}  // namespace mayfly

@@ -1,0 +1,137 @@
+#include "base/text.h"
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cmath>
+#include <numeric>
+
+namespace mayfly {
+
+std::string_view trimmed(std::string_view text) {
+  const auto first = text.find_first_not_of(" \t\r\n");
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1);
+}
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  while (true) {
+    const auto at = text.find(separator);
+    parts.push_back(text.substr(0, at));
+    if (at == std::string_view::npos) return parts;
+    text.remove_prefix(at + 1);
+  }
+}
+
+std::optional<double> parse_number(std::string_view text) {
+  if (text.starts_with('+')) text.remove_prefix(1);
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (text.empty() || error != std::errc{} || end != text.data() + text.size() || !std::isfinite(value)) return {};
+  return value;
+}
+
+std::optional<int> parse_integer(std::string_view text) {
+  int value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (text.empty() || error != std::errc{} || end != text.data() + text.size()) return {};
+  return value;
+}
+
+Result<Seconds> parse_duration(std::string_view text) {
+  const auto wanted = [&] { return fail("duration '{}': want for example 90s, 15m, 6h, 2d or 1h30m", text); };
+  if (const auto bare = parse_number(text)) {
+    if (*bare < 0) return wanted();
+    return Seconds(*bare);
+  }
+  Seconds total{0};
+  double previous_unit = INFINITY;
+  std::string_view rest = text;
+  if (rest.empty()) return wanted();
+  while (!rest.empty()) {
+    const auto unit_at = rest.find_first_of("smhd");
+    if (unit_at == std::string_view::npos) return wanted();
+    const auto amount = parse_number(rest.substr(0, unit_at));
+    const char letter = rest[unit_at];
+    const double unit = letter == 's' ? 1 : letter == 'm' ? 60 : letter == 'h' ? 3600 : 86400;
+    // Units fall from left to right: "30m1h" is a slip, not a duration.
+    if (!amount || *amount < 0 || unit >= previous_unit) return wanted();
+    total += Seconds(*amount * unit);
+    previous_unit = unit;
+    rest.remove_prefix(unit_at + 1);
+  }
+  if (!std::isfinite(total.count())) return wanted();
+  return total;
+}
+
+std::string format_duration(Seconds time) {
+  const double s = time.count();
+  if (!std::isfinite(s)) return "never";
+  if (s < 60) return fmt::format("{:.3g}s", s);
+  const auto minutes = static_cast<long long>(std::llround(s / 60));
+  if (minutes < 60) {
+    const auto whole = static_cast<long long>(std::llround(s));
+    return whole % 60 == 0 ? fmt::format("{}m", whole / 60) : fmt::format("{}m{}s", whole / 60, whole % 60);
+  }
+  if (minutes < 48 * 60) {
+    return minutes % 60 == 0 ? fmt::format("{}h", minutes / 60) : fmt::format("{}h{}m", minutes / 60, minutes % 60);
+  }
+  const long long hours = std::llround(s / 3600);
+  return hours % 24 == 0 ? fmt::format("{}d", hours / 24) : fmt::format("{}d{}h", hours / 24, hours % 24);
+}
+
+Result<int> parse_date(std::string_view text) {
+  const auto parts = split(text, '-');
+  if (parts.size() == 3 && parts[0].size() == 4 && parts[1].size() == 2 && parts[2].size() == 2) {
+    const auto y = parse_integer(parts[0]);
+    const auto m = parse_integer(parts[1]);
+    const auto d = parse_integer(parts[2]);
+    if (y && m && d && *m > 0 && *d > 0) {
+      const auto date = std::chrono::year(*y) / *m / *d;
+      if (date.ok()) return std::chrono::sys_days(date).time_since_epoch().count();
+    }
+  }
+  return fail("date '{}': want YYYY-MM-DD", text);
+}
+
+namespace {
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
+    }
+  }
+  return row[b.size()];
+}
+
+}  // namespace
+
+std::optional<std::string> nearest_word(std::string_view word, std::span<const std::string> candidates) {
+  // A hostile key may be megabytes long; no slip of the keys is.
+  if (word.size() > 100) return {};
+  std::optional<std::string> best;
+  std::size_t best_distance = std::max<std::size_t>(2, word.size() / 3) + 1;
+  for (const auto& candidate : candidates) {
+    const auto distance = edit_distance(word, candidate);
+    if (distance < best_distance) {
+      best_distance = distance;
+      best = candidate;
+    }
+  }
+  return best;
+}
+
+std::string did_you_mean(std::string_view word, std::span<const std::string> candidates) {
+  const auto near = nearest_word(word, candidates);
+  return near ? fmt::format(" (did you mean '{}'?)", *near) : std::string();
+}
+
+}  // namespace mayfly

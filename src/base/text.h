@@ -1,0 +1,35 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "base/units.h"
+
+namespace mayfly {
+
+std::string_view trimmed(std::string_view text);
+std::vector<std::string_view> split(std::string_view text, char separator);
+
+/// The whole text as a finite number; nothing for "", "1x", "nan", "inf" or what overflows.
+std::optional<double> parse_number(std::string_view text);
+/// The whole text as a decimal integer that fits an int.
+std::optional<int> parse_integer(std::string_view text);
+
+/// `90s 15m 6h 2d 1h30m`, or a bare number of seconds. Never negative.
+Result<Seconds> parse_duration(std::string_view text);
+/// The same language, shortest readable form: `1h30m`, `42m`, `17.3s`.
+std::string format_duration(Seconds time);
+
+/// A calendar day as `YYYY-MM-DD`, checked; its number of days since 1970-01-01.
+Result<int> parse_date(std::string_view text);
+
+/// The candidate closest in spelling, if it is close enough to be a slip of the keys.
+std::optional<std::string> nearest_word(std::string_view word, std::span<const std::string> candidates);
+/// " (did you mean 'x'?)", or "" where nothing is near.
+std::string did_you_mean(std::string_view word, std::span<const std::string> candidates);
+
+}  // namespace mayfly

@@ -1,0 +1,232 @@
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <memory>
+
+#include "base/file.h"
+#include "base/table.h"
+#include "base/text.h"
+#include "cli/command.h"
+#include "cli/plan_text.h"
+#include "job/job_spec.h"
+
+namespace mayfly::cli {
+namespace {
+
+struct Options {
+  std::string job{};
+  std::string profile{};
+  std::string deadline{};
+  TargetOptions target{};
+  std::optional<double> budget{};
+  std::string quota{};
+  std::string market{};
+  std::string predictor = "queue";
+  std::string search = "exact";
+  std::string catalog{};
+  std::string server{};
+  int most_servers = 4;
+  std::string existing{};
+  std::string progress{};
+  std::string sync{};
+  std::string output{};
+  bool json = false;
+};
+
+/// "loss=0.9,elapsed=1790s"
+Result<Progress> parse_progress(const std::string& text) {
+  Progress progress;
+  bool reached = false;
+  for (const auto part : split(text, ',')) {
+    const auto equals = part.find('=');
+    const auto key = trimmed(part.substr(0, equals));
+    const auto value = equals == std::string_view::npos ? std::string_view() : trimmed(part.substr(equals + 1));
+    if (key == "elapsed") {
+      const auto elapsed = parse_duration(value);
+      if (!elapsed) return unexpected(elapsed.error());
+      progress.elapsed = *elapsed;
+      continue;
+    }
+    const auto number = parse_number(value);
+    const bool known = key == "loss" || key == "epochs" || key == "steps";
+    if (!known || !number || (key != "loss" && *number < 0)) {
+      return fail("--progress '{}': want loss=, epochs= or steps=, and elapsed=, for example loss=0.9,elapsed=1790s", text);
+    }
+    if (key == "loss") progress.reached = ToLoss{*number};
+    if (key == "epochs") progress.reached = ForEpochs{*number};
+    if (key == "steps") progress.reached = ForSteps{*number};
+    reached = true;
+  }
+  if (!reached) return fail("--progress '{}': want what was reached, for example loss=0.9", text);
+  return progress;
+}
+
+/// The job file first, then what the command line overrides.
+struct Question {
+  std::string profile{};
+  PlanRequest request{};
+  std::vector<std::string> notes{};
+};
+
+Result<void> apply_job(const std::string& path, Question& question) {
+  const auto job = load_job(path);
+  if (!job) return unexpected(job.error());
+  if (!job->profile.empty()) {
+    const auto beside = std::filesystem::path(path).parent_path() / job->profile;
+    std::error_code error;
+    question.profile = std::filesystem::exists(beside, error) ? beside.string() : find_profile(job->profile).string();
+  }
+  PlanRequest& request = question.request;
+  request.deadline = job->deadline;
+  request.budget = job->budget;
+  if (job->loss) request.target = ToLoss{*job->loss};
+  if (job->epochs) request.target = ForEpochs{*job->epochs};
+  if (job->steps) request.target = ForSteps{*job->steps};
+  request.fewest_workers = job->least_workers.value_or(request.fewest_workers);
+  request.most_workers = job->most_workers.value_or(request.most_workers);
+  if (job->use_spot) request.markets = {*job->use_spot ? Market::spot : Market::on_demand};
+  request.wanted = [spec = *job](const InstanceType& type) {
+    if (!spec.cloud.empty() && spec.cloud != type.cloud) return false;
+    if (!spec.region.empty() && spec.region != type.region) return false;
+    if (!spec.instance_type.empty() && spec.instance_type != type.name) return false;
+    if (!spec.accelerator.empty() && (!type.gpu || !type.gpu->model.starts_with(spec.accelerator))) return false;
+    return !spec.accelerator_count || *spec.accelerator_count == type.gpu_count;
+  };
+  if (!job->unused.empty()) question.notes.push_back(fmt::format("understood but without effect on the plan: {}", fmt::join(job->unused, ", ")));
+  return {};
+}
+
+Result<void> apply_options(const Options& options, Question& question) {
+  PlanRequest& request = question.request;
+  if (!options.profile.empty()) question.profile = find_profile(options.profile).string();
+  if (!options.deadline.empty()) {
+    const auto deadline = parse_duration(options.deadline);
+    if (!deadline) return fail("--deadline: {}", deadline.error().message);
+    request.deadline = *deadline;
+  }
+  const auto target = options.target.target();
+  if (!target) return unexpected(target.error());
+  if (*target) request.target = **target;
+  if (options.budget) request.budget = Usd{*options.budget};
+  const auto machines = [](const std::string& text, const char* flag, std::vector<MachineCount>& out) -> Result<void> {
+    if (text.empty()) return {};
+    const auto parsed = parse_machines(text);
+    if (!parsed) return fail("{}: {}", flag, parsed.error().message);
+    out = *parsed;
+    return {};
+  };
+  if (const auto ok = machines(options.quota, "--quota", request.quota); !ok) return ok;
+  if (const auto ok = machines(options.existing, "--existing", request.existing); !ok) return ok;
+  if (!options.server.empty()) {
+    const bool counted = options.server.find('=') != std::string::npos || options.server.find("x") == 1;
+    if (counted) {
+      if (const auto ok = machines(options.server, "--server", request.servers); !ok) return ok;
+    } else {
+      for (const auto type : split(options.server, ',')) request.servers.push_back({std::string(trimmed(type)), 0});
+    }
+  }
+  if (!options.market.empty()) {
+    request.markets.clear();
+    for (const auto word : split(options.market, ',')) {
+      const auto market = parse_market(trimmed(word));
+      if (!market) return fail("--market: {}", market.error().message);
+      request.markets.insert(*market);
+    }
+  }
+  if (!options.progress.empty()) {
+    const auto progress = parse_progress(options.progress);
+    if (!progress) return unexpected(progress.error());
+    request.progress = *progress;
+  }
+  const auto predictor = parse_predictor(options.predictor);
+  if (!predictor) return unexpected(predictor.error());
+  request.predictor = *predictor;
+  const auto search = parse_search(options.search);
+  if (!search) return unexpected(search.error());
+  request.search = *search;
+  request.most_servers = options.most_servers;
+  if (!options.sync.empty()) request.sync = options.sync == "asp" ? Sync::asp : Sync::bsp;
+  return {};
+}
+
+Result<Question> question_of(const Options& options) {
+  Question question;
+  constexpr double kUnset = -1;
+  question.request.target = ForSteps{kUnset};
+  if (!options.job.empty()) {
+    if (const auto ok = apply_job(options.job, question); !ok) return unexpected(ok.error());
+  }
+  if (const auto ok = apply_options(options, question); !ok) return unexpected(ok.error());
+  if (question.profile.empty()) {
+    return fail("{}: no profile; measuring a job is not built in yet, so name one with --profile or 'profile:' in the job file",
+                options.job.empty() ? "plan" : options.job);
+  }
+  if (question.request.target == Target(ForSteps{kUnset})) return fail("no target: want one of --loss, --epochs and --steps (or 'objective:' in the job file)");
+  return question;
+}
+
+int plan(const Options& options) {
+  auto question = question_of(options);
+  if (!question) return bad_input(question.error());
+  const auto catalog = load_catalog(find_catalog(options.catalog));
+  if (!catalog) return bad_input(catalog.error());
+  const auto profile = load_profile(question->profile);
+  if (!profile) return bad_input(profile.error());
+  const auto start = std::chrono::steady_clock::now();
+  const auto answer = make_plan(*profile, *catalog, question->request);
+  if (!answer) return bad_input(answer.error());
+  const Seconds took = std::chrono::steady_clock::now() - start;
+  const Context context{.profile = *profile, .catalog = *catalog, .request = question->request, .took = took};
+  const Json document = std::visit([&](const auto& result) { return plan_json(context, result); }, *answer);
+  if (!options.output.empty()) {
+    if (const auto saved = save_text(options.output, document.dump(2) + "\n"); !saved) return bad_input(saved.error());
+  }
+  if (options.json) {
+    print_json(document);
+  } else {
+    const bool colour = ::isatty(STDOUT_FILENO) != 0;
+    std::visit([&](const auto& result) { fmt::print("{}", plan_text(context, result, colour)); }, *answer);
+  }
+  for (const auto& text : question->notes) note(text);
+  if (const auto* made = std::get_if<Plan>(&*answer)) {
+    for (const auto& text : made->notes) note(text);
+    for (const Market market : {Market::spot, Market::on_demand}) {
+      std::vector<std::string> types;
+      for (const auto& line : made->chosen.cluster) {
+        if (line.market == market) types.push_back(line.type);
+      }
+      if (const auto warning = old_prices(*catalog, types, market)) note(*warning);
+    }
+    return kDone;
+  }
+  return kNo;
+}
+
+}  // namespace
+
+void add_plan(CLI::App& program, int& code) {
+  auto options = std::make_shared<Options>();
+  auto* verb = program.add_subcommand("plan", "the cheapest cluster that keeps a promise, proven, with the runners-up");
+  verb->add_option("job", options->job, "job.yaml (or give --profile)");
+  verb->add_option("--profile", options->profile, "profile.json, or the name of a shipped profile");
+  verb->add_option("--deadline", options->deadline, "90s, 15m, 6h, 2d, 1h30m");
+  options->target.add_to(*verb);
+  verb->add_option("--budget", options->budget, "USD")->check(CLI::PositiveNumber);
+  verb->add_option("--quota", options->quota, "most machines of a type: g3.8xlarge=5,p3.2xlarge=0; '*=8' for all not named (default: the catalogue's, else 16)");
+  verb->add_option("--market", options->market, "any of spot,on-demand,serverless (default: all)");
+  verb->add_option("--predictor", options->predictor, "queue, spotdnn, cynthia, lambda or additive")->capture_default_str();
+  verb->add_option("--search", options->search, "exact, window (the published systems' own) or exhaustive")->capture_default_str();
+  verb->add_option("--catalog", options->catalog, "catalogue file or name (default: the shipped one)");
+  verb->add_option("--server", options->server, "server types to consider: m5.xlarge,c5n.4xlarge, or exactly m5.xlarge=2 (default: all without a GPU)");
+  verb->add_option("--max-servers", options->most_servers, "most servers of one type")->capture_default_str()->check(CLI::Range(1, 64));
+  verb->add_option("--existing", options->existing, "machines already running: g3.16xlarge=3");
+  verb->add_option("--progress", options->progress, "what they have reached: loss=0.9,elapsed=1790s");
+  verb->add_option("--sync", options->sync, "asp or bsp (default: the profile's)")->check(CLI::IsMember({"asp", "bsp"}));
+  verb->add_option("-o,--output", options->output, "write plan.json");
+  verb->add_flag("--json", options->json, "print one JSON document");
+  verb->footer("Example: mayfly plan --profile spotdnn-resnet110 --deadline 45m --loss 0.8\nExit code 3: no plan keeps the promise; the constraint that binds is named.");
+  verb->callback([options, &code] { code = plan(*options); });
+}
+
+}  // namespace mayfly::cli

@@ -1,0 +1,316 @@
+#include <fmt/core.h>
+
+#include <memory>
+
+#include "base/table.h"
+#include "base/text.h"
+#include "cli/command.h"
+#include "predict/loss_fit.h"
+#include "predict/regression.h"
+#include "predict/serverless.h"
+#include "predict/worker.h"
+
+namespace mayfly::cli {
+namespace {
+
+struct Options {
+  std::string profile{};
+  std::string cluster{};
+  std::string server{};
+  std::string predictor = "queue";
+  std::string catalog{};
+  std::string market = "spot";
+  std::string sync{};
+  std::string loss_log{};
+  int functions = 0;
+  int memory_mib = 0;
+  TargetOptions target{};
+  bool json = false;
+};
+
+/// Everything the answer is made of.
+struct Inputs {
+  Catalog catalog{};
+  Profile profile{};
+  Predictor predictor = Predictor::queue;
+  Market market = Market::spot;
+  std::optional<Sync> sync{};
+  std::optional<Target> target{};
+};
+
+Result<Inputs> load(const Options& options) {
+  Inputs inputs;
+  const auto predictor = parse_predictor(options.predictor);
+  if (!predictor) return unexpected(predictor.error());
+  const auto market = parse_market(options.market);
+  if (!market) return unexpected(market.error());
+  const auto target = options.target.target();
+  if (!target) return unexpected(target.error());
+  auto catalog = load_catalog(find_catalog(options.catalog));
+  if (!catalog) return unexpected(catalog.error());
+  auto profile = load_profile(find_profile(options.profile));
+  if (!profile) return unexpected(profile.error());
+  if (!options.loss_log.empty()) {
+    auto fitted = fit_loss_log(options.loss_log, profile->sync);
+    if (!fitted) return unexpected(fitted.error());
+    profile->loss = fitted->curve;
+  }
+  inputs = {.catalog = std::move(*catalog), .profile = std::move(*profile), .predictor = *predictor, .market = *market, .target = *target};
+  if (options.sync == "asp") inputs.sync = Sync::asp;
+  if (options.sync == "bsp") inputs.sync = Sync::bsp;
+  if (inputs.target) {
+    if (const auto missing = missing_for(*inputs.target, inputs.profile)) {
+      return fail("profile '{}' needs {} for {}", inputs.profile.name, *missing, words(*inputs.target));
+    }
+  }
+  return inputs;
+}
+
+struct Machines {
+  std::vector<MachineCount> counts{};
+  std::vector<Worker> workers{};
+  std::vector<Group> groups{};
+  int total = 0;
+  double hourly = 0;
+  bool on_demand_instead = false;
+};
+
+Result<Machines> cluster_of(const Inputs& inputs, const std::string& text) {
+  Machines machines;
+  const auto counts = parse_machines(text);
+  if (!counts) return unexpected(counts.error());
+  machines.counts = *counts;
+  machines.workers.reserve(counts->size());
+  for (const auto& [type_name, count] : *counts) {
+    const auto type = lookup(inputs.catalog, type_name);
+    if (!type) return unexpected(type.error());
+    const auto worker = make_worker(inputs.profile, **type, inputs.catalog);
+    if (!worker) return unexpected(worker.error());
+    if (inputs.predictor == Predictor::cynthia && worker->gflops <= 0) {
+      return fail("profile '{}' has no gflops for {}; the cynthia predictor needs them", inputs.profile.name, type_name);
+    }
+    machines.workers.push_back(*worker);
+    machines.groups.push_back({.worker = &machines.workers.back(), .count = count});
+    machines.total += count;
+    auto price = (*type)->price(inputs.market);
+    if (!price && (*type)->on_demand) {
+      price = (*type)->on_demand;
+      machines.on_demand_instead = true;
+    }
+    if (!price) return fail("{} has no price in catalogue '{}'", type_name, inputs.catalog.name);
+    machines.hourly += price->rate.value * count;
+  }
+  if (machines.total == 0) return fail("--cluster '{}': want at least one machine", text);
+  return machines;
+}
+
+struct Servers {
+  std::string type{};
+  ServerPool pool{};
+  double hourly = 0;
+};
+
+Result<Servers> servers_of(const Inputs& inputs, const std::string& text) {
+  Servers servers;
+  if (inputs.profile.exchange != Exchange::server) {
+    if (!text.empty()) return fail("--server: profile '{}' exchanges by {}, without servers", inputs.profile.name, name(inputs.profile.exchange));
+    return servers;
+  }
+  std::vector<MachineCount> asked;
+  if (!text.empty()) {
+    const auto parsed = parse_machines(text);
+    if (!parsed) return unexpected(parsed.error());
+    asked = *parsed;
+  } else if (!inputs.profile.server.type.empty()) {
+    asked = {{inputs.profile.server.type, 1}};
+  } else if (!inputs.catalog.server_type.empty()) {
+    asked = {{inputs.catalog.server_type, 1}};
+  }
+  if (asked.size() != 1 || asked[0].count < 1) return fail("--server '{}': want one type and a count, for example m5.xlarge=1", text);
+  const auto type = lookup(inputs.catalog, asked[0].type);
+  if (!type) return unexpected(type.error());
+  servers.type = asked[0].type;
+  servers.pool = make_servers(inputs.profile, **type, asked[0].count);
+  if (inputs.catalog.server_charged) {
+    const bool own = inputs.profile.server.price && inputs.profile.server.type == servers.type;
+    if (!own && !(*type)->on_demand) return fail("server {} has no on-demand price in catalogue '{}'", servers.type, inputs.catalog.name);
+    servers.hourly = (own ? inputs.profile.server.price->value : (*type)->on_demand->rate.value) * asked[0].count;
+  }
+  return servers;
+}
+
+void print_answer(const Json& answer, const Speed& speed) {
+  const auto band = [&](const char* key, const char* format) {
+    std::string text = fmt::format(fmt::runtime(format), answer[key].get<double>());
+    const std::string low = std::string(key) + "_p10";
+    const std::string high = std::string(key) + "_p90";
+    if (answer.contains(low)) {
+      text += fmt::format(fmt::runtime(fmt::format("  (8 of 10 within {} .. {})", format, format)), answer[low].get<double>(), answer[high].get<double>());
+    }
+    return text;
+  };
+  Table table({"", ""});
+  table.add({"predictor", answer["predictor"].get<std::string>() + ", basis " + answer["basis"].get<std::string>()});
+  table.add({"workers", fmt::format("{}", answer["workers"].get<int>())});
+  table.add({"step", band("step_s", "{:.4g} s")});
+  table.add({"speed", band("samples_per_s", "{:.5g} samples/s")});
+  table.add({"average batch", fmt::format("{:.5g} samples", answer["wa_batch"].get<double>())});
+  if (!answer["iterations"].is_null()) table.add({"steps needed", fmt::format("{:.6g}", answer["iterations"].get<double>())});
+  if (!answer["loss"].is_null()) table.add({"loss", fmt::format("{:.4g}", answer["loss"].get<double>())});
+  if (!answer["time_s"].is_null()) {
+    table.add({"time", fmt::format("{} = {}", format_duration(Seconds(answer["time_s"].get<double>())), band("time_s", "{:.1f} s"))});
+    table.add({"cost", band("cost_usd", "{:.4f} USD")});
+  }
+  table.add({"price", fmt::format("{:.4f} USD/h", answer["usd_per_hour"].get<double>())});
+  table.add({"bottleneck", answer["bottleneck"].get<std::string>()});
+  fmt::print("{}", table.text().substr(1));
+  Table parts({"where a worker's step goes", ">s", ">share"});
+  double whole = 0;
+  for (const double part : speed.breakdown) whole += part;
+  for (std::size_t i = 0; i < kParts; ++i) {
+    if (speed.breakdown[i] <= 0) continue;
+    parts.add({"  " + std::string(name(static_cast<Part>(i))), fmt::format("{:.4g}", speed.breakdown[i]), fmt::format("{:.1f} %", 100 * speed.breakdown[i] / whole)});
+  }
+  fmt::print("\n{}", parts.text());
+}
+
+Json answer_json(const Inputs& inputs, const Machines& machines, const Servers& servers, const Speed& speed) {
+  Json answer;
+  const Sync sync = inputs.sync.value_or(inputs.profile.sync);
+  const double machine_sd = relative_sd(inputs.predictor, ForSteps{1}, inputs.profile, machines.groups);
+  answer["predictor"] = name(inputs.predictor);
+  answer["basis"] = name(weakest_basis(machines.groups));
+  answer["workers"] = machines.total;
+  put(answer, "step_s", with_band(1 / speed.updates_per_s, machine_sd));
+  put(answer, "samples_per_s", with_band(speed.samples_per_s, machine_sd));
+  answer["wa_batch"] = speed.batch;
+  answer["convergence_coefficient"] = speed.cc;
+  for (const char* key : {"iterations", "loss", "time_s", "cost_usd"}) answer[key] = nullptr;
+  const double hourly = machines.hourly + servers.hourly;
+  if (inputs.target) {
+    const auto iterations = iterations_for(*inputs.target, inputs.profile, speed, machines.total, sync);
+    if (iterations) {
+      const double sd = relative_sd(inputs.predictor, *inputs.target, inputs.profile, machines.groups);
+      const double time = *iterations / speed.updates_per_s;
+      answer["iterations"] = *iterations;
+      if (inputs.profile.loss) {
+        answer["loss"] = loss_after(*inputs.profile.loss, {speed.batch, machines.total, speed.cc, sync}, *iterations);
+      }
+      put(answer, "time_s", with_band(time, sd));
+      put(answer, "cost_usd", with_band(time * hourly / 3600, sd));
+    }
+  }
+  answer["usd_per_hour"] = hourly;
+  answer["bottleneck"] = name(speed.bottleneck());
+  answer["breakdown_s"] = breakdown_json(speed);
+  if (inputs.profile.checkpoint) {
+    answer["checkpoint_s"] = checkpoint_time(published_checkpoint_fit(), inputs.profile.checkpoint->data_mb, inputs.profile.checkpoint->graph_mb).count();
+  }
+  answer["cluster"] = Json::array();
+  for (const auto& [type, count] : machines.counts) answer["cluster"].push_back({{"type", type}, {"n", count}});
+  answer["servers"] = Json::array();
+  if (servers.pool.count > 0) answer["servers"].push_back({{"type", servers.type}, {"n", servers.pool.count}});
+  return answer;
+}
+
+int predict_machines(const Options& options, const Inputs& inputs) {
+  if (options.cluster.empty()) return bad_input({"--cluster: missing; want for example --cluster g3.8xlarge=5,g3.16xlarge=3"});
+  const auto machines = cluster_of(inputs, options.cluster);
+  if (!machines) return bad_input(machines.error());
+  const auto servers = servers_of(inputs, options.server);
+  if (!servers) return bad_input(servers.error());
+  const Workload job = make_workload(inputs.profile, inputs.sync);
+  if (const auto missing = missing_for(inputs.predictor, job, servers->pool)) {
+    return bad_input({fmt::format("profile '{}' cannot be used with predictor {}: it needs {}", inputs.profile.name, name(inputs.predictor), *missing)});
+  }
+  const Speed speed = cluster_speed(inputs.predictor, job, machines->groups, servers->pool);
+  if (speed.updates_per_s <= 0) return bad_input({fmt::format("--cluster '{}': too small for any measured shape of profile '{}'", options.cluster, inputs.profile.name)});
+  const Json answer = answer_json(inputs, *machines, *servers, speed);
+  if (options.json) {
+    print_json(answer);
+  } else {
+    print_answer(answer, speed);
+  }
+  if (machines->on_demand_instead) note("a type without a spot price is counted at its on-demand price");
+  std::vector<std::string> types;
+  for (const auto& machine : machines->counts) types.push_back(machine.type);
+  if (const auto warning = old_prices(inputs.catalog, types, inputs.market)) note(*warning);
+  if (inputs.target && answer["iterations"].is_null()) {
+    fmt::print(stderr, "mayfly: {} is out of reach: the loss curve of profile '{}' ends at {}\n", words(*inputs.target), inputs.profile.name, inputs.profile.loss->floor);
+    return kNo;
+  }
+  return kDone;
+}
+
+int predict_functions(const Options& options, const Inputs& inputs) {
+  const Profile& profile = inputs.profile;
+  if (!profile.serverless || !profile.samples || !profile.dataset_size || !profile.parameters) {
+    return bad_input({fmt::format("profile '{}' cannot be used with predictor lambda: it needs serverless, job.samples, job.dataset_mb and job.parameters_mb", profile.name)});
+  }
+  if (options.functions < 1 || options.memory_mib < 1) return bad_input({"--functions and --memory-mib: want both, above 0"});
+  const auto* epochs = inputs.target ? std::get_if<ForEpochs>(&*inputs.target) : nullptr;
+  if (epochs == nullptr) return bad_input({"--epochs: missing; functions are predicted for epochs"});
+  const auto* platform = inputs.catalog.find_function(profile.serverless->platform);
+  if (platform == nullptr) return bad_input({fmt::format("catalogue '{}' has no functions '{}'", inputs.catalog.name, profile.serverless->platform)});
+  if (options.memory_mib < profile.serverless->memory_mib_min || options.memory_mib > platform->memory_mib_max) {
+    return bad_input({fmt::format("--memory-mib {}: want {} to {}", options.memory_mib, profile.serverless->memory_mib_min, platform->memory_mib_max)});
+  }
+  const auto servers = servers_of(inputs, options.server);
+  if (!servers) return bad_input(servers.error());
+  const auto p = serverless_prediction(profile, *platform, {options.functions, options.memory_mib}, epochs->epochs, {servers->hourly});
+  Json answer{{"predictor", "lambda"}, {"basis", name(profile.origin.basis)}, {"workers", options.functions}, {"functions", options.functions}, {"memory_mib", options.memory_mib}};
+  const double step = (p.compute + p.exchange).count();
+  const double batch = p.local_batch * options.functions;
+  answer["step_s"] = step;
+  answer["samples_per_s"] = batch / step;
+  answer["wa_batch"] = batch;
+  answer["convergence_coefficient"] = nullptr;
+  answer["iterations"] = p.iterations;
+  answer["loss"] = nullptr;
+  put(answer, "time_s", with_band(p.time.count(), model_sd(Predictor::lambda)));
+  put(answer, "cost_usd", with_band(p.cost.value, model_sd(Predictor::lambda)));
+  answer["usd_per_hour"] = p.cost.value / p.time.count() * 3600;
+  Speed speed;
+  speed.breakdown[static_cast<std::size_t>(Part::compute)] = p.compute.count();
+  const bool shared = profile.serverless->server_network.value / options.functions < profile.serverless->function_network.value;
+  speed.breakdown[static_cast<std::size_t>(shared ? Part::server_network : Part::worker_network)] = p.exchange.count();
+  if (p.iterations > 0) speed.breakdown[static_cast<std::size_t>(Part::fetch)] = p.load.count() / p.iterations;
+  answer["bottleneck"] = name(speed.bottleneck());
+  answer["breakdown_s"] = breakdown_json(speed);
+  answer["restarts"] = p.restarts;
+  if (options.json) {
+    print_json(answer);
+  } else {
+    print_answer(answer, speed);
+  }
+  return kDone;
+}
+
+int predict(const Options& options) {
+  const auto inputs = load(options);
+  if (!inputs) return bad_input(inputs.error());
+  return inputs->predictor == Predictor::lambda ? predict_functions(options, *inputs) : predict_machines(options, *inputs);
+}
+
+}  // namespace
+
+void add_predict(CLI::App& program, int& code) {
+  auto options = std::make_shared<Options>();
+  auto* verb = program.add_subcommand("predict", "time, loss, cost and bottleneck of one cluster");
+  verb->add_option("--profile", options->profile, "profile.json, or the name of a shipped profile")->required();
+  verb->add_option("--cluster", options->cluster, "workers: g3.8xlarge=5,g3.16xlarge=3 or 5xg3.8xlarge,3xg3.16xlarge");
+  verb->add_option("--server", options->server, "parameter servers: m5.xlarge=1 (default: the profile's)");
+  options->target.add_to(*verb);
+  verb->add_option("--predictor", options->predictor, "queue, spotdnn, cynthia, lambda or additive")->capture_default_str();
+  verb->add_option("--catalog", options->catalog, "catalogue file or name (default: the shipped one)");
+  verb->add_option("--market", options->market, "prices of: spot or on-demand")->capture_default_str();
+  verb->add_option("--sync", options->sync, "asp or bsp (default: the profile's)")->check(CLI::IsMember({"asp", "bsp"}));
+  verb->add_option("--loss-log", options->loss_log, "fit the loss curve to this log: CSV with a heading step,loss[,batch,workers]");
+  verb->add_option("--functions", options->functions, "number of functions (predictor lambda)");
+  verb->add_option("--memory-mib", options->memory_mib, "memory of one function (predictor lambda)");
+  verb->add_flag("--json", options->json, "print one JSON document");
+  verb->footer("Example: mayfly predict --profile spotdnn-resnet110 --cluster g3.8xlarge=5,g3.16xlarge=3 --loss 0.8");
+  verb->callback([options, &code] { code = predict(*options); });
+}
+
+}  // namespace mayfly::cli

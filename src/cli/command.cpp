@@ -1,0 +1,108 @@
+#include "cli/command.h"
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+
+namespace mayfly::cli {
+namespace fs = std::filesystem;
+
+int bad_input(const Error& error) {
+  fmt::print(stderr, "mayfly: {}\n", error.message);
+  return kBadInput;
+}
+
+void note(const std::string& text) { fmt::print(stderr, "note: {}\n", text); }
+
+void print_json(const Json& document) { fmt::print("{}\n", document.dump(2)); }
+
+namespace {
+
+/// Data lies beside the program: in the source tree above build/, or in share/mayfly of an installation.
+fs::path data_file(const std::string& folder, const std::string& file) {
+  std::error_code error;
+  const fs::path program = fs::read_symlink("/proc/self/exe", error).parent_path();
+  for (const fs::path& base : {program / ".." / "data", program / ".." / "share" / "mayfly"}) {
+    const fs::path candidate = base / folder / file;
+    if (fs::exists(candidate, error)) return candidate.lexically_normal();
+  }
+  return {};
+}
+
+fs::path find_data(const std::string& given, const std::string& folder, const std::string& ending) {
+  std::error_code error;
+  const bool bare = given.find('/') == std::string::npos && !given.ends_with(ending);
+  if (bare && !fs::exists(given, error)) {
+    if (const auto shipped = data_file(folder, given + ending); !shipped.empty()) return shipped;
+  }
+  return given;
+}
+
+}  // namespace
+
+fs::path find_catalog(const std::string& given) { return find_data(given.empty() ? "default" : given, "catalogs", ".yaml"); }
+fs::path find_profile(const std::string& given) { return find_data(given, "profiles", ".json"); }
+
+std::string words(const Target& target) {
+  if (const auto* loss = std::get_if<ToLoss>(&target)) return fmt::format("loss {:g}", loss->loss);
+  if (const auto* epochs = std::get_if<ForEpochs>(&target)) return fmt::format("{:g} epochs", epochs->epochs);
+  return fmt::format("{:g} steps", std::get<ForSteps>(target).steps);
+}
+
+void TargetOptions::add_to(CLI::App& verb) {
+  auto* group = verb.add_option_group("target", "how far to train");
+  group->add_option("--loss", loss, "train to this loss");
+  group->add_option("--epochs", epochs, "train for this many epochs")->check(CLI::PositiveNumber);
+  group->add_option("--steps", steps, "train for this many steps (updates)")->check(CLI::PositiveNumber);
+  group->require_option(0, 1);
+}
+
+Result<std::optional<Target>> TargetOptions::target() const {
+  for (const auto& value : {loss, epochs, steps}) {
+    if (value && !std::isfinite(*value)) return fail("--loss, --epochs and --steps: '{}', want a finite number", *value);
+  }
+  if (loss) return Target(ToLoss{*loss});
+  if (epochs) return Target(ForEpochs{*epochs});
+  if (steps) return Target(ForSteps{*steps});
+  return std::optional<Target>();
+}
+
+void put(Json& json, const std::string& key, const Estimate& estimate) {
+  json[key] = estimate.middle;
+  if (estimate.p10) json[key + "_p10"] = *estimate.p10;
+  if (estimate.p90) json[key + "_p90"] = *estimate.p90;
+}
+
+Json breakdown_json(const Speed& speed) {
+  Json json = Json::object();
+  for (std::size_t i = 0; i < kParts; ++i) {
+    if (speed.breakdown[i] > 0) json[std::string(name(static_cast<Part>(i)))] = speed.breakdown[i];
+  }
+  return json;
+}
+
+std::optional<std::string> old_prices(const Catalog& catalog, const std::vector<std::string>& types, Market market) {
+  const auto now = std::chrono::system_clock::now();
+  const auto today = std::chrono::duration_cast<std::chrono::days>(now.time_since_epoch()).count();
+  const Source* oldest = nullptr;
+  std::string which;
+  for (const auto& type_name : types) {
+    const InstanceType* type = catalog.find(type_name);
+    if (type == nullptr || !type->price(market)) continue;
+    const Source& source = catalog.sources[type->price(market)->source];
+    if (oldest == nullptr || source.day < oldest->day) {
+      oldest = &source;
+      which = type_name;
+    }
+  }
+  constexpr int kOld = 365;
+  if (oldest == nullptr || today - oldest->day < kOld) return {};
+  return fmt::format("the {} price of {} is of {} ({:.1f} years old); 'mayfly catalog import' brings newer ones",
+                     name(market), which, oldest->date, static_cast<double>(today - oldest->day) / kOld);
+}
+
+}  // namespace mayfly::cli

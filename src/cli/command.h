@@ -1,0 +1,56 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "base/result.h"
+#include "cloud/catalog.h"
+#include "job/profile.h"
+#include "predict/prediction.h"
+
+namespace mayfly::cli {
+
+/// Exit codes scripts rely on.
+inline constexpr int kDone = 0;
+inline constexpr int kFailed = 1;
+inline constexpr int kBadInput = 2;
+inline constexpr int kNo = 3;
+
+/// Each verb adds itself to the program; its callback leaves the exit code in `code`.
+void add_predict(CLI::App& program, int& code);
+void add_plan(CLI::App& program, int& code);
+void add_catalog(CLI::App& program, int& code);
+
+/// One message on standard error, exit code 2.
+int bad_input(const Error& error);
+void note(const std::string& text);
+
+/// Prints the document and nothing else.
+void print_json(const Json& document);
+
+/// A path, or the bare name of a catalogue or profile that ships with mayfly.
+std::filesystem::path find_catalog(const std::string& given);
+std::filesystem::path find_profile(const std::string& given);
+
+/// "loss 0.8", "3 epochs", "5000 steps"
+std::string words(const Target& target);
+/// Of --loss, --epochs and --steps at most one may be set.
+struct TargetOptions {
+  std::optional<double> loss{};
+  std::optional<double> epochs{};
+  std::optional<double> steps{};
+  void add_to(CLI::App& verb);
+  Result<std::optional<Target>> target() const;
+};
+
+/// `key`, and `key_p10`, `key_p90` (before the unit) where a band is known: time_s, time_s_p10, time_s_p90.
+void put(Json& json, const std::string& key, const Estimate& estimate);
+Json breakdown_json(const Speed& speed);
+
+/// Warnings about prices older than a year, for the types named; one line.
+std::optional<std::string> old_prices(const Catalog& catalog, const std::vector<std::string>& types, Market market);
+
+}  // namespace mayfly::cli

@@ -1,0 +1,223 @@
+#include "cli/plan_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/table.h"
+#include "base/text.h"
+#include "cli/command.h"
+
+namespace mayfly::cli {
+namespace {
+
+Json lines_json(const std::vector<PlanLine>& lines) {
+  Json json = Json::array();
+  for (const PlanLine& line : lines) {
+    json.push_back({{"type", line.type},
+                    {"market", name(line.market)},
+                    {"zone", line.zone.empty() ? Json() : Json(line.zone)},
+                    {"n", line.count},
+                    {"usd_per_hour", line.rate.value}});
+  }
+  return json;
+}
+
+Json option_json(const PlanOption& option) {
+  Json json{{"cluster", lines_json(option.cluster)}, {"servers", lines_json(option.servers)}};
+  if (option.fleet) {
+    json["platform"] = option.platform;
+    json["functions"] = option.fleet->functions;
+    json["memory_mib"] = option.fleet->memory_mib;
+  }
+  json["time_s"] = option.time;
+  json["cost_usd"] = option.cost;
+  return json;
+}
+
+Json options_json(const std::vector<PlanOption>& options) {
+  Json json = Json::array();
+  for (const PlanOption& option : options) json.push_back(option_json(option));
+  return json;
+}
+
+Json target_json(const Target& target) {
+  if (const auto* loss = std::get_if<ToLoss>(&target)) return {{"loss", loss->loss}};
+  if (const auto* epochs = std::get_if<ForEpochs>(&target)) return {{"epochs", epochs->epochs}};
+  return {{"steps", std::get<ForSteps>(target).steps}};
+}
+
+Json header_json(const Context& context, bool feasible) {
+  Json json{{"format", "mayfly-plan/1"}, {"feasible", feasible}, {"profile", context.profile.name}, {"catalog", context.catalog.name}, {"predictor", name(context.request.predictor)}, {"target", target_json(context.request.target)}};
+  json["deadline_s"] = context.request.deadline ? Json(context.request.deadline->count()) : Json();
+  json["budget_usd"] = context.request.budget ? Json(context.request.budget->value) : Json();
+  return json;
+}
+
+std::string lines_text(const std::vector<PlanLine>& lines) {
+  std::string text;
+  for (const PlanLine& line : lines) {
+    text += fmt::format("{}{} x {}", text.empty() ? "" : " + ", line.count, line.type);
+    if (!line.zone.empty()) text += fmt::format(" in {}", line.zone);
+  }
+  return text;
+}
+
+std::string markets_text(const PlanOption& option) {
+  if (option.fleet) return "serverless";
+  std::string text;
+  for (const PlanLine& line : option.cluster) {
+    const auto word = std::string(name(line.market));
+    if (text.find(word) == std::string::npos) text += (text.empty() ? "" : "+") + word;
+  }
+  return text;
+}
+
+std::string machines_text(const PlanOption& option) {
+  if (option.fleet) return fmt::format("{} x {} of {} MiB", option.fleet->functions, option.platform, option.fleet->memory_mib);
+  return lines_text(option.cluster);
+}
+
+std::string row_deadline(const Context& context, const PlanOption& option) {
+  if (!context.request.deadline) return "";
+  const Seconds elapsed = context.request.progress ? context.request.progress->elapsed : Seconds{0};
+  const Seconds slack = *context.request.deadline - elapsed - Seconds(option.time);
+  return slack.count() >= 0 ? format_duration(slack) : "late";
+}
+
+Table options_table(const Context& context, const std::vector<PlanOption>& options, const PlanOption& chosen, std::size_t most) {
+  Table table({"MACHINES", "MARKET", "SERVERS", ">USD/h", ">TIME", ">SLACK", ">COST USD", "CHOSEN"});
+  std::size_t shown = 0;
+  for (const PlanOption& option : options) {
+    if (shown++ == most) break;
+    const bool is_chosen = option.cluster == chosen.cluster && option.servers == chosen.servers && option.fleet == chosen.fleet;
+    table.add({machines_text(option), markets_text(option), option.servers.empty() ? "-" : lines_text(option.servers), fmt::format("{:.3f}", option.hourly), format_duration(Seconds(option.time)), row_deadline(context, option), fmt::format("{:.4f}", option.cost), is_chosen ? "  <==" : ""});
+  }
+  return table;
+}
+
+std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
+
+std::string promise(const Context& context) {
+  std::string text = words(context.request.target);
+  if (context.request.deadline) text += " within " + format_duration(*context.request.deadline);
+  if (context.request.budget) text += fmt::format(" for at most {:.2f} USD", context.request.budget->value);
+  return text;
+}
+
+}  // namespace
+
+Json plan_json(const Context& context, const Plan& plan) {
+  Json json = header_json(context, true);
+  json["cluster"] = lines_json(plan.chosen.cluster);
+  json["servers"] = lines_json(plan.chosen.servers);
+  if (plan.chosen.fleet) {
+    json["platform"] = plan.chosen.platform;
+    json["functions"] = plan.chosen.fleet->functions;
+    json["memory_mib"] = plan.chosen.fleet->memory_mib;
+    json["restarts"] = plan.functions->restarts;
+  }
+  if (!context.request.existing.empty()) {
+    json["addition"] = Json::array();
+    for (const auto& [type, count] : plan.addition) json["addition"].push_back({{"type", type}, {"n", count}});
+  }
+  put(json, "time_s", plan.time);
+  put(json, "cost_usd", plan.cost);
+  json["usd_per_hour"] = plan.chosen.hourly;
+  json["basis"] = name(plan.basis);
+  json["iterations"] = plan.iterations;
+  if (plan.speed) {
+    json["step_s"] = 1 / plan.speed->updates_per_s;
+    json["samples_per_s"] = plan.speed->samples_per_s;
+    json["wa_batch"] = plan.speed->batch;
+    json["convergence_coefficient"] = plan.speed->cc;
+    json["bottleneck"] = name(plan.speed->bottleneck());
+    json["breakdown_s"] = breakdown_json(*plan.speed);
+  }
+  json["search"] = {{"method", plan.search}, {"evaluated", plan.evaluated}, {"time_s", context.took.count()}, {"optimal", plan.optimal}, {"gap", plan.gap}};
+  json["saving"] = Json::object();
+  if (plan.on_demand_cost) json["saving"]["on_demand_cost_usd"] = *plan.on_demand_cost;
+  if (plan.all_fastest) json["saving"]["all_fastest"] = option_json(*plan.all_fastest);
+  if (plan.all_slowest) json["saving"]["all_slowest"] = option_json(*plan.all_slowest);
+  json["ties"] = options_json(plan.ties);
+  json["runners_up"] = options_json(plan.runners_up);
+  json["frontier"] = options_json(plan.frontier);
+  json["considered"] = options_json(plan.considered);
+  json["notes"] = plan.notes;
+  return json;
+}
+
+Json plan_json(const Context& context, const Infeasible& answer) {
+  Json json = header_json(context, false);
+  json["binding"] = answer.binding;
+  json["reason"] = answer.reason;
+  json["nearest"] = answer.nearest ? option_json(*answer.nearest) : Json::object();
+  if (answer.nearest_loss) json["nearest"]["loss"] = *answer.nearest_loss;
+  json["search"] = {{"method", name(context.request.search)}, {"time_s", context.took.count()}};
+  json["notes"] = answer.notes;
+  return json;
+}
+
+std::string plan_text(const Context& context, const Plan& plan, bool colour) {
+  const auto bold = [&](const std::string& text) { return colour ? "\033[1m" + text + "\033[0m" : text; };
+  std::string out = fmt::format("{}: {}\n\n", context.profile.name, promise(context));
+  constexpr std::size_t kShown = 10;
+  out += "Considered: the best mix, and the best of each type alone\n";
+  out += options_table(context, plan.considered, plan.chosen, kShown).text("  ");
+  if (plan.considered.size() > kShown) out += fmt::format("  ... and {} dearer ones\n", plan.considered.size() - kShown);
+  out += fmt::format("\nPlan: {}{}\n", bold(machines_text(plan.chosen)), plan.chosen.servers.empty() ? "" : " with " + lines_text(plan.chosen.servers) + " as parameter server");
+  if (!context.request.existing.empty()) {
+    std::string added;
+    for (const auto& [type, count] : plan.addition) added += fmt::format("{}{} x {}", added.empty() ? "" : " + ", count, type);
+    out += fmt::format("  add         {}\n", added.empty() ? "nothing" : added);
+  }
+  const auto band = [](const Estimate& e, auto show) { return e.p10 ? fmt::format("  (8 of 10 within {} .. {})", show(*e.p10), show(*e.p90)) : std::string(); };
+  const auto as_time = [](double s) { return format_duration(Seconds(s)); };
+  const auto as_cost = [](double usd) { return fmt::format("{:.2f}", usd); };
+  out += fmt::format("  time        {} = {:.2f} s{}\n", as_time(plan.time.middle), plan.time.middle, band(plan.time, as_time));
+  out += fmt::format("  cost        {:.4f} USD{}\n", plan.cost.middle, band(plan.cost, as_cost));
+  if (plan.speed) {
+    out += fmt::format("  speed       {:.5g} samples/s, a step every {:.4g} s, {:.6g} steps; basis: {}\n", plan.speed->samples_per_s, 1 / plan.speed->updates_per_s, plan.iterations, name(plan.basis));
+    out += fmt::format("  bottleneck  {} (", name(plan.speed->bottleneck()));
+    double whole = 0;
+    for (const double part : plan.speed->breakdown) whole += part;
+    std::string parts;
+    for (std::size_t i = 0; i < kParts; ++i) {
+      if (plan.speed->breakdown[i] > 0) parts += fmt::format("{}{} {}", parts.empty() ? "" : ", ", name(static_cast<Part>(i)), percent(plan.speed->breakdown[i] / whole));
+    }
+    out += parts + ")\n";
+  }
+  if (plan.functions) {
+    out += fmt::format("  speed       {:.6g} iterations of {:.3f} s compute + {:.3f} s exchange; {} restart{} at the time-out\n", plan.functions->iterations, plan.functions->compute.count(), plan.functions->exchange.count(), plan.functions->restarts, plan.functions->restarts == 1 ? "" : "s");
+  }
+  if (plan.on_demand_cost && *plan.on_demand_cost > plan.chosen.cost * 1.0001) {
+    out += fmt::format("  saving      {} against the same machines on demand ({:.2f} USD)\n", percent(1 - plan.chosen.cost / *plan.on_demand_cost), *plan.on_demand_cost);
+  }
+  for (const auto& [label, other] : {std::pair("all fastest", plan.all_fastest), std::pair("all slowest", plan.all_slowest)}) {
+    if (other) out += fmt::format("  {:<11} {}: {:.4f} USD in {}{}\n", label, machines_text(*other), other->cost, as_time(other->time), row_deadline(context, *other) == "late" ? ", too late" : "");
+  }
+  out += fmt::format("  proof       {}; {} clusters predicted in {:.3g} ms by {}\n", plan.optimal ? "cheapest of all that the quotas allow" : plan.search == "window" ? "none: this search looks at windows only" : fmt::format("not complete, at most {} cheaper", percent(plan.gap)), plan.evaluated, 1e3 * context.took.count(), plan.search);
+  if (!plan.ties.empty()) {
+    out += fmt::format("\nAs good within the prediction's error ({}):\n", percent(plan.relative_sd));
+    for (const PlanOption& tie : plan.ties) out += fmt::format("  {}: {:.4f} USD in {}\n", machines_text(tie), tie.cost, as_time(tie.time));
+  }
+  if (!plan.frontier.empty()) {
+    out += "\nTime against cost:\n" + options_table(context, plan.frontier, plan.chosen, plan.frontier.size()).text("  ");
+  }
+  return out;
+}
+
+std::string plan_text(const Context& context, const Infeasible& answer, bool) {
+  std::string out = fmt::format("No plan keeps this promise: {}: {}\n", context.profile.name, promise(context));
+  out += fmt::format("  binds    {}: {}\n", answer.binding, answer.reason);
+  if (answer.nearest) {
+    out += fmt::format("  nearest  {}: {} for {:.4f} USD\n", machines_text(*answer.nearest), format_duration(Seconds(answer.nearest->time)), answer.nearest->cost);
+  }
+  if (answer.nearest_loss) {
+    out += context.request.deadline ? fmt::format("           or loss {:.4g} within the deadline\n", *answer.nearest_loss)
+                                    : fmt::format("           any loss above {:.4g}\n", *answer.nearest_loss);
+  }
+  return out;
+}
+
+}  // namespace mayfly::cli

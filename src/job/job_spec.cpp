@@ -1,0 +1,114 @@
+#include "job/job_spec.h"
+
+#include <array>
+
+#include "base/file.h"
+#include "base/text.h"
+
+namespace mayfly {
+namespace {
+
+constexpr std::array<std::string_view, 15> kSkyPilotKeys{"workdir", "num_nodes", "envs",    "secrets", "file_mounts",
+                                                         "volumes", "setup",     "run",     "config",  "service",
+                                                         "inputs",  "outputs",   "event_callback", "experimental", "pool"};
+constexpr std::array<std::string_view, 15> kSkyPilotResources{
+    "cpus",         "memory",  "max_hourly_cost", "any_of",  "ordered", "job_recovery", "disk_size", "disk_tier",
+    "network_tier", "ports",   "image_id",        "labels",  "autostop", "priority",    "local_disk"};
+
+std::optional<Seconds> read_duration(Section& section, std::string_view key) {
+  const auto text = section.maybe_text(key);
+  if (!text) return {};
+  const auto duration = parse_duration(*text);
+  if (!duration) {
+    section.reject(key, duration.error().message);
+    return {};
+  }
+  return *duration;
+}
+
+void read_objective(Section section, JobSpec& job) {
+  job.deadline = read_duration(section, "deadline");
+  job.loss = section.maybe_number("loss");
+  job.epochs = section.maybe_number("epochs", Range::positive);
+  job.steps = section.maybe_number("steps", Range::positive);
+  if (const auto usd = section.maybe_number("budget", Range::positive)) job.budget = Usd{*usd};
+  if (int(job.loss.has_value()) + int(job.epochs.has_value()) + int(job.steps.has_value()) > 1) {
+    section.reject("", "want one of loss, epochs and steps");
+  }
+  section.finish();
+}
+
+void read_elastic(Section section, JobSpec& job) {
+  job.least_workers = section.maybe_integer("min");
+  job.most_workers = section.maybe_integer("max");
+  if (job.least_workers && job.most_workers && *job.least_workers > *job.most_workers) section.reject("min", "is above max");
+  section.finish();
+}
+
+/// `V100`, `V100:8` or `{V100: 8}`.
+void read_accelerators(Section& section, JobSpec& job) {
+  const Value* value = section.raw("accelerators");
+  if (value == nullptr) return;
+  std::string count;
+  if (value->kind == Value::Kind::scalar) {
+    const auto parts = split(value->scalar, ':');
+    job.accelerator = parts[0];
+    if (parts.size() > 1) count = parts[1];
+  } else if (value->kind == Value::Kind::map && value->entries.size() == 1) {
+    job.accelerator = value->entries[0].first;
+    count = value->entries[0].second.scalar;
+  } else {
+    return section.reject("accelerators", "want NAME or NAME:COUNT");
+  }
+  if (count.empty()) return;
+  const auto number = parse_integer(count);
+  if (!number || *number <= 0) return section.reject("accelerators", fmt::format("count '{}', want a whole number above 0", count));
+  job.accelerator_count = *number;
+}
+
+void read_resources(Section section, JobSpec& job) {
+  if (const auto infra = section.maybe_text("infra")) {
+    const auto parts = split(*infra, '/');
+    const auto word = [&](std::size_t i) {
+      return parts.size() > i && parts[i] != "*" ? std::string(parts[i]) : std::string();
+    };
+    job.cloud = word(0);
+    job.region = word(1);
+  }
+  if (const auto cloud = section.maybe_text("cloud")) job.cloud = *cloud;
+  if (const auto region = section.maybe_text("region")) job.region = *region;
+  if (section.raw("zone") != nullptr) job.unused.push_back("resources.zone");
+  job.instance_type = section.maybe_text("instance_type").value_or("");
+  read_accelerators(section, job);
+  job.use_spot = section.maybe_flag("use_spot");
+  for (const auto key : kSkyPilotResources) {
+    if (section.raw(key) != nullptr) job.unused.push_back(fmt::format("resources.{}", key));
+  }
+  section.finish();
+}
+
+JobSpec read_job(Section& root) {
+  JobSpec job{.name = root.maybe_text("name").value_or(""), .profile = root.maybe_text("profile").value_or("")};
+  if (auto objective = root.maybe_section("objective")) read_objective(*objective, job);
+  if (auto elastic = root.maybe_section("elastic")) read_elastic(*elastic, job);
+  if (auto resources = root.maybe_section("resources")) read_resources(*resources, job);
+  if (root.raw("train") != nullptr) job.unused.push_back("train");
+  for (const auto key : kSkyPilotKeys) {
+    if (root.raw(key) != nullptr) job.unused.emplace_back(key);
+  }
+  return job;
+}
+
+}  // namespace
+
+Result<JobSpec> parse_job(std::string_view text, const std::string& file) {
+  return read_document(text, file, "", read_job);
+}
+
+Result<JobSpec> load_job(const std::filesystem::path& path) {
+  const auto text = load_text(path);
+  if (!text) return unexpected(text.error());
+  return parse_job(*text, path.string());
+}
+
+}  // namespace mayfly

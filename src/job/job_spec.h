@@ -1,0 +1,45 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/document.h"
+#include "base/units.h"
+
+namespace mayfly {
+
+/// A job file: a SkyPilot task file with mayfly's own blocks. Format: docs/formats.md#job.
+struct JobSpec {
+  std::string name{};
+  std::string profile{};  ///< path as written, relative to the job file; empty: none given
+
+  // objective
+  std::optional<Seconds> deadline{};
+  std::optional<double> loss{};
+  std::optional<double> epochs{};
+  std::optional<double> steps{};
+  std::optional<Usd> budget{};
+
+  // elastic
+  std::optional<int> least_workers{};
+  std::optional<int> most_workers{};
+
+  // resources
+  std::string cloud{};
+  std::string region{};
+  std::string instance_type{};
+  std::string accelerator{};
+  std::optional<int> accelerator_count{};
+  std::optional<bool> use_spot{};
+
+  std::vector<std::string> unused{};  ///< keys that were understood but have no effect yet
+  bool operator==(const JobSpec&) const = default;
+};
+
+Result<JobSpec> parse_job(std::string_view text, const std::string& file);
+Result<JobSpec> load_job(const std::filesystem::path& path);
+
+}  // namespace mayfly

@@ -1,0 +1,239 @@
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/document.h"
+#include "base/units.h"
+
+namespace mayfly {
+
+/// What a figure rests on: a measurement of this job, one scaled from another machine or job, or someone's word.
+enum class Basis { measured, scaled, given };
+std::string_view name(Basis basis);
+
+/// Every worker waits for the others each step (bsp), or none does (asp).
+enum class Sync { asp, bsp };
+/// How gradients meet: through parameter servers, around a ring, or along a pipeline of stages.
+enum class Exchange { server, all_reduce, pipeline };
+std::string_view name(Sync sync);
+std::string_view name(Exchange exchange);
+
+struct Origin {
+  Basis basis = Basis::given;
+  std::string source{};
+  std::string date{};
+  bool operator==(const Origin&) const = default;
+};
+
+/// One machine training alone (with a server that nobody else uses, where the job has one).
+struct TypeProfile {
+  double batch = 0;                            ///< samples per step of the whole machine
+  std::optional<Seconds> step{};               ///< whole step: compute and exchange
+  std::optional<Seconds> compute{};            ///< the part of it before anything leaves the machine
+  double relative_sd = 0;                      ///< of the step time, between repetitions; 0 = not known
+  std::optional<double> gflops{};              ///< Cynthia's capability of a machine
+  std::optional<BytesPerSecond> network{};     ///< as measured, overriding the catalogue
+  Basis basis = Basis::measured;
+  bool operator==(const TypeProfile&) const = default;
+};
+
+struct LinkProfile {
+  std::optional<BytesPerSecond> request{};  ///< what one worker draws from an idle server
+  std::optional<BytesPerSecond> pcie{};     ///< overrides the catalogue
+  Seconds latency{0};                       ///< per tensor and exchange
+  double overlap = 0;                       ///< share of the backward pass during which gradients may travel
+  bool operator==(const LinkProfile&) const = default;
+};
+
+/// The parameter server as this job meets it.
+struct ServerProfile {
+  std::string type{};                        ///< default server type; may be empty
+  std::optional<BytesPerSecond> network{};   ///< overrides the catalogue
+  std::optional<Seconds> cpu{};              ///< core-seconds per update
+  std::optional<Seconds> demand{};           ///< busy time per update of one whole server, as calibrated
+  std::optional<UsdPerHour> price{};         ///< overrides the catalogue
+  bool operator==(const ServerProfile&) const = default;
+};
+
+/// spotDNN: probability that the server link is contended, slope * sqrt(n) + offset.
+struct ContentionFit {
+  double slope = 0;
+  double offset = 0;
+  bool operator==(const ContentionFit&) const = default;
+};
+
+/// spotDNN (10): GPU memory -> batch, 2^floor(log2(slope * memory + offset)).
+struct BatchFit {
+  double samples_per_mb = 0;
+  double offset = 0;
+  bool operator==(const BatchFit&) const = default;
+};
+
+/// Loss after j steps. docs/models.md#loss says what each form means.
+struct LossCurve {
+  enum class Form { spotdnn, cynthia, common_start };
+  Form form = Form::spotdnn;
+  double shift = 0;                      ///< spotdnn gamma1
+  double batch_slope = 0;                ///< spotdnn gamma2 (negative); common-start: the same role
+  double scale = 0;                      ///< spotdnn gamma3, cynthia beta0
+  std::optional<double> cc_offset{};     ///< spotdnn gamma4 of the final paper; absent: the draft's four-coefficient form
+  double floor = 0;                      ///< spotdnn gamma5 (draft gamma4), cynthia beta1
+  double initial = 0;                    ///< common-start: loss before the first step
+  double relative_sd = 0;                ///< of the number of steps to a loss; 0 = not known
+  bool operator==(const LossCurve&) const = default;
+};
+
+struct CynthiaProfile {
+  double work_gflop = 0;                         ///< one iteration over the whole mini-batch
+  std::optional<double> base_gflops{};           ///< the profiled worker
+  std::optional<double> server_gflops_used{};    ///< server CPU drawn by that one worker
+  std::optional<BytesPerSecond> server_rate_used{};
+  bool operator==(const CynthiaProfile&) const = default;
+};
+
+/// lambdaDNN: training on functions of `m` MiB.
+struct ServerlessProfile {
+  std::string platform{};  ///< key of the catalogue's functions
+  int memory_mib_min = 0;
+  int memory_mib_max = 0;
+  int memory_mib_step = 64;
+  double rate_slope = 0;   ///< samples/s per MiB
+  double rate_offset = 0;  ///< samples/s
+  double local_batch = 0;       ///< smallest that fills the function's CPU
+  double global_batch_max = 0;  ///< largest with which the job still converges
+  double load_slope = 0;        ///< MB/s per MiB, function <- object store
+  double load_offset = 0;
+  double load_saturation_mib = 0;  ///< memory above which loading is no faster; 0 = none
+  std::optional<BytesPerSecond> store{};     ///< object store's limit
+  BytesPerSecond function_network{};         ///< function <-> server, alone
+  BytesPerSecond server_network{};           ///< shared by all functions
+  bool whole_iterations = true;              ///< an epoch drops its last partial batch
+  Seconds restart{0};                        ///< stall at each time-out
+  bool operator==(const ServerlessProfile&) const = default;
+};
+
+/// What the loader can deliver to one machine.
+struct LoaderProfile {
+  std::optional<double> prep_samples_per_s_per_vcpu{};
+  std::optional<double> fetch_samples_per_s{};
+  bool operator==(const LoaderProfile&) const = default;
+};
+
+/// Sizes of one checkpoint's files, MB.
+struct CheckpointSize {
+  double data_mb = 0;
+  double graph_mb = 0;
+  bool operator==(const CheckpointSize&) const = default;
+};
+
+struct ShapeSpeed {
+  int data_parallel = 0;
+  int stages = 0;
+  Seconds iteration{};
+  std::optional<SamplesPerSecond> speed{};
+  bool operator==(const ShapeSpeed&) const = default;
+};
+struct LayerRun {
+  int count = 0;
+  double parameters = 0;
+  bool operator==(const LayerRun&) const = default;
+};
+struct TransferPoint {
+  Bytes size{};
+  Seconds time{};
+  bool operator==(const TransferPoint&) const = default;
+};
+struct BuildTime {
+  int stages = 0;
+  Seconds time{};
+  bool operator==(const BuildTime&) const = default;
+};
+/// Rebuilding process groups. `per`: what the base time multiplies; a step function of the data-parallel width has one entry
+/// per step in `from_width`.
+struct GroupCost {
+  std::string per{};  ///< "groups" (d + p + 1 + d p), "machines" (d p) or "width"
+  Seconds fixed{};
+  Seconds join{};
+  Seconds leave{};
+  std::vector<std::pair<int, Seconds>> from_width{};
+  double join_factor = 1;
+  double leave_factor = 1;
+  bool operator==(const GroupCost&) const = default;
+};
+struct RestartCost {
+  Seconds rendezvous{};
+  Seconds join_extra{};
+  Seconds process{};
+  Seconds checkpoint{};
+  GroupCost group{};
+  bool operator==(const RestartCost&) const = default;
+};
+/// Bamboo's neighbour redundancy.
+struct RedundancyProfile {
+  Seconds start{};
+  Seconds global_rendezvous{};
+  Seconds local_rendezvous{};
+  double slowdown = 1;
+  int capacity = 0;
+  int on_demand_gpus = 0;
+  Seconds on_demand_step{};
+  std::optional<double> full_run_steps{};
+  bool operator==(const RedundancyProfile&) const = default;
+};
+
+/// Pipelines of identical machines: measured speeds by shape, and what a change of shape costs.
+struct PipelineProfile {
+  std::string type{};  ///< instance type of the measurements
+  double global_batch = 0;
+  std::optional<double> micro_batch{};
+  double bytes_per_parameter = 0;
+  std::vector<LayerRun> layers{};
+  int min_stages = 1;
+  int max_stages = 1;
+  int min_data_parallel = 1;
+  std::vector<int> excluded_stages{};
+  std::vector<ShapeSpeed> speeds{};
+  std::vector<TransferPoint> transfers{};
+  std::vector<BuildTime> builds{};
+  std::optional<RestartCost> restart{};
+  std::optional<RedundancyProfile> redundancy{};
+  bool operator==(const PipelineProfile&) const = default;
+};
+
+/// What is known of a job's speed, loss and needs. Format: docs/formats.md#profile.
+struct Profile {
+  std::string name{};
+  Origin origin{};
+  std::string model{};
+  std::string dataset{};
+  std::optional<Samples> samples{};        ///< of one epoch
+  std::optional<Bytes> dataset_size{};
+  std::optional<Bytes> parameters{};       ///< = bytes of one gradient
+  std::optional<double> tensors{};
+  std::optional<double> gflops{};          ///< as TFProf counts them, in units of 2^30; for the step-time regression
+  Sync sync = Sync::asp;
+  Exchange exchange = Exchange::server;
+  std::map<std::string, TypeProfile, std::less<>> types{};
+  LinkProfile link{};
+  ServerProfile server{};
+  std::optional<ContentionFit> contention{};
+  std::optional<BatchFit> batch_fit{};
+  std::optional<LossCurve> loss{};
+  std::optional<CynthiaProfile> cynthia{};
+  std::optional<ServerlessProfile> serverless{};
+  LoaderProfile loader{};
+  std::optional<CheckpointSize> checkpoint{};
+  std::optional<PipelineProfile> pipeline{};
+  std::optional<Seconds> recovery{};       ///< lost when the cluster changes under way
+  bool operator==(const Profile&) const = default;
+};
+
+Result<Profile> parse_profile(std::string_view text, const std::string& file);
+Result<Profile> load_profile(const std::filesystem::path& path);
+
+}  // namespace mayfly

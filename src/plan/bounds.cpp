@@ -1,0 +1,106 @@
+#include "plan/bounds.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace mayfly {
+
+const double SuffixSums::kNone = std::numeric_limits<double>::infinity();
+
+void SuffixSums::store(std::size_t suffix, const std::vector<double>& sorted) {
+  double total = 0;
+  sums_[suffix * stride()] = 0;
+  for (std::size_t r = 0; r < sorted.size(); ++r) {
+    total += sorted[r];
+    sums_[suffix * stride() + r + 1] = total;
+  }
+}
+
+void SuffixSums::merge(const std::vector<double>& a, const std::vector<double>& b, std::vector<double>& out) const {
+  out.clear();
+  std::merge(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(out));
+  if (out.size() > static_cast<std::size_t>(most_)) out.resize(static_cast<std::size_t>(most_));
+}
+
+Metric metric_of(const Problem& problem) {
+  return std::holds_alternative<ForEpochs>(problem.target) ? Metric::samples : Metric::updates;
+}
+
+namespace {
+
+double homogeneous_updates(const Problem& problem, const ServerChoice& server, const Kind& kind, int workers) {
+  const Group group{.worker = &kind.worker, .count = workers};
+  return cluster_speed(problem.predictor, problem.job, {&group, 1}, server.pool).updates_per_s;
+}
+
+/// Cynthia with the server's CPU never in the way, which the mix of machines decides.
+double cynthia_updates(const Problem& problem, const ServerChoice& server, const Kind& kind, int workers) {
+  const double work = problem.job.cynthia->work_gflop;
+  const double link = server.pool.nic * server.pool.count;
+  if (problem.job.sync == Sync::asp) {
+    const double exchange = 2 * problem.job.parameters / std::min(kind.worker.nic, link / workers);
+    return 1 / (work / kind.worker.gflops + exchange);
+  }
+  return 1 / std::max(work / (workers * kind.worker.gflops), 2 * workers * problem.job.parameters / link);
+}
+
+}  // namespace
+
+RateBounds rate_bounds(const Problem& problem, const ServerChoice& server, int workers) {
+  const bool samples = metric_of(problem) == Metric::samples;
+  const bool pipeline = problem.job.exchange == Exchange::pipeline;
+  const bool cynthia = problem.predictor == Predictor::cynthia;
+  const bool queue = problem.predictor == Predictor::queue;
+  // Every worker goes at its own pace, or the cluster at the pace of its slowest. A mean is never below the least, so
+  // there each of n workers contributes an n-th of the updates it could make alone among equals.
+  const bool together = !pipeline && (problem.job.sync == Sync::bsp || (queue && server.pool.count == 0)) &&
+                        (queue || cynthia);
+  RateBounds bounds{.cap = INFINITY, .exact = !together && !queue && !cynthia, .cap_beyond = INFINITY};
+  double fastest = 0;
+  double largest_batch = 0;
+  for (const Kind& kind : problem.kinds) {
+    const bool shared = queue && !together && !pipeline;
+    const double all = cynthia ? cynthia_updates(problem, server, kind, workers)
+                               : homogeneous_updates(problem, server, kind, shared ? 1 : workers);
+    double updates = all;
+    if (together || (!cynthia && !shared)) updates /= workers;
+    bounds.updates.push_back(updates);
+    const double batch = pipeline ? problem.job.global_batch : kind.worker.batch * (together ? workers : 1);
+    bounds.rate.push_back(samples ? updates * batch : updates);
+    if (shared) {
+      // The shared server slows everyone; a cluster of only the fastest kind bounds every mix.
+      fastest = std::max(fastest, homogeneous_updates(problem, server, kind, workers));
+      largest_batch = std::max(largest_batch, kind.worker.batch);
+    }
+  }
+  if (fastest > 0) {
+    const double unit = (samples ? largest_batch : 1) * (1 + 1e-12);
+    bounds.cap = fastest * unit;
+    bounds.cap_beyond = queue_server_limit(problem.job, server.pool) * unit;
+  }
+  if (problem.predictor == Predictor::spotdnn && spotdnn_contention(*problem.job.contention, workers) >= 1 && !samples) {
+    // Fully contended, the exchange alone takes n 2S / B_ps, however fast the machines are.
+    const double link = server.pool.nic * server.pool.count;
+    bool contended = true;
+    for (const Kind& kind : problem.kinds) contended = contended && kind.worker.rate > link / workers;
+    if (contended) bounds.cap_beyond = link / (2 * problem.job.parameters);
+  }
+  return bounds;
+}
+
+double least_work(const Problem& problem, int workers, double low_batch, double high_batch, double least_cc) {
+  if (const auto* epochs = std::get_if<ForEpochs>(&problem.target)) {
+    double left = epochs->epochs;
+    if (problem.progress) left = std::max(0.0, left - std::get<ForEpochs>(problem.progress->reached).epochs);
+    return left * problem.profile->samples->value;
+  }
+  // The amplitude of every loss curve is linear in the batch, so one of the ends gives the least.
+  const Evaluator evaluator(problem);
+  const auto at = [&](double batch) {
+    return evaluator.work({.batch = batch, .cc = least_cc}, workers).value_or(0);
+  };
+  return std::min(at(low_batch), at(high_batch));
+}
+
+}  // namespace mayfly

@@ -1,0 +1,118 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <set>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "cloud/catalog.h"
+#include "plan/search.h"
+#include "predict/serverless.h"
+
+namespace mayfly {
+
+enum class SearchMethod { exact, window, exhaustive };
+std::string_view name(SearchMethod method);
+Result<SearchMethod> parse_search(std::string_view text);
+
+/// What a person asks for.
+struct PlanRequest {
+  Target target{};
+  std::optional<Seconds> deadline{};
+  std::optional<Usd> budget{};
+  Predictor predictor = Predictor::queue;
+  SearchMethod search = SearchMethod::exact;
+  std::set<Market> markets{Market::spot, Market::on_demand, Market::serverless};
+  std::vector<MachineCount> quota{};   ///< overrides the catalogue's; type "*" stands for all not named
+  int default_quota = 16;              ///< of a type nobody has set a quota for
+  std::vector<MachineCount> existing{};
+  std::optional<Progress> progress{};
+  std::optional<Sync> sync{};
+  std::vector<MachineCount> servers{};  ///< allowed server types and, if above 0, their number; empty: all
+  int most_servers = 4;
+  int fewest_workers = 1;
+  int most_workers = 1'000'000;
+  /// Types the user would take; empty: all.
+  std::function<bool(const InstanceType&)> wanted{};
+  int runners_up = 5;
+  bool frontier = true;
+};
+
+/// Machines of one offer in a plan.
+struct PlanLine {
+  std::string type{};
+  Market market = Market::on_demand;
+  std::string zone{};
+  int count = 0;
+  UsdPerHour rate{};  ///< of one
+  bool operator==(const PlanLine&) const = default;
+};
+
+/// One cluster (or fleet of functions) with what is predicted for it.
+struct PlanOption {
+  std::vector<PlanLine> cluster{};
+  std::vector<PlanLine> servers{};
+  std::optional<FunctionFleet> fleet{};
+  std::string platform{};
+  double time = 0;    ///< s
+  double cost = 0;    ///< USD
+  double hourly = 0;  ///< USD/h
+};
+
+struct Plan {
+  PlanOption chosen{};
+  std::vector<MachineCount> addition{};  ///< when re-planning: what to add to the existing machines
+  Estimate time{};
+  Estimate cost{};
+  double relative_sd = 0;
+  Basis basis = Basis::given;
+  std::optional<Speed> speed{};          ///< of machines
+  std::optional<ServerlessPrediction> functions{};
+  double iterations = 0;
+  std::string search{};
+  long long evaluated = 0;
+  bool optimal = false;
+  double gap = 0;
+  std::vector<PlanOption> ties{};
+  std::vector<PlanOption> runners_up{};
+  std::vector<PlanOption> frontier{};
+  std::vector<PlanOption> considered{};  ///< best of each type, functions, and the chosen one; cheapest first
+  std::optional<double> on_demand_cost{};
+  std::optional<PlanOption> all_fastest{};  ///< as many machines, all of the plan's fastest type
+  std::optional<PlanOption> all_slowest{};
+  std::vector<std::string> notes{};
+};
+
+/// "No" as an answer: what stands in the way, and the nearest promise that can be kept.
+struct Infeasible {
+  std::string binding{};  ///< deadline, loss, budget or quota
+  std::string reason{};
+  std::optional<PlanOption> nearest{};
+  std::optional<double> nearest_loss{};
+  std::vector<std::string> notes{};
+};
+
+/// The cheapest way to keep the promise. An error means that the question cannot be answered with this profile.
+Result<std::variant<Plan, Infeasible>> make_plan(const Profile& profile, const Catalog& catalog, const PlanRequest& request);
+
+/// One problem per place where machines can work together (cloud and region), and what had to be left out.
+struct PlanProblems {
+  std::vector<Problem> problems{};
+  std::vector<std::string> notes{};
+};
+Result<PlanProblems> make_problems(const Profile& profile, const Catalog& catalog, const PlanRequest& request);
+
+/// The lines a candidate stands for, cheapest offers first.
+PlanOption plan_option(const Problem& problem, const Candidate& candidate);
+
+/// Functions by the request's search: lambdaDNN's first feasible (`window`), or the cheapest of all, best first.
+struct FleetSearch {
+  std::vector<PlanOption> best{};
+  long long evaluated = 0;
+  std::optional<PlanOption> quickest{};  ///< whatever the deadline
+};
+FleetSearch search_fleets(const Profile& profile, const Catalog& catalog, const PlanRequest& request);
+
+}  // namespace mayfly

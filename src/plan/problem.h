@@ -1,0 +1,93 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cloud/catalog.h"
+#include "predict/prediction.h"
+#include "predict/worker.h"
+
+namespace mayfly {
+
+/// One rung of a price ladder: up to `limit` machines at `rate` each.
+struct Offer {
+  Market market = Market::on_demand;
+  std::string zone{};  ///< empty: any
+  UsdPerHour rate{};
+  int limit = 0;
+  bool operator==(const Offer&) const = default;
+};
+
+/// Machines of one type. Models see no difference between its offers, so the cheapest ones are always taken first and
+/// a count alone says what the machines cost.
+struct Kind {
+  std::string name{};
+  Worker worker{};
+  std::vector<Offer> ladder{};        ///< by rate
+  std::vector<double> hourly{0.0};    ///< USD/h of the first n machines, n = 0 .. limit
+  int existing = 0;                   ///< already running; part of every cluster
+
+  int limit() const { return static_cast<int>(hourly.size()) - 1; }
+};
+
+/// Builds the prices of the first n machines out of the ladder, for at most `quota` machines.
+Kind make_kind(std::string name, const Worker& worker, std::vector<Offer> ladder, int quota);
+
+/// The parameter servers a plan may use, ready made: type, number, price.
+struct ServerChoice {
+  std::string type{};  ///< empty: none
+  Market market = Market::on_demand;
+  ServerPool pool{};
+  UsdPerHour hourly{};  ///< of all of them
+};
+
+/// Everything a search needs; plain numbers, no files, no clock.
+struct Problem {
+  const Profile* profile = nullptr;
+  Workload job{};
+  Predictor predictor = Predictor::queue;
+  Target target{};
+  std::optional<Progress> progress{};
+  Seconds recovery{0};  ///< added to the time when re-planning
+  std::optional<Seconds> deadline{};
+  int fewest = 1;  ///< workers
+  int most = 1'000'000;
+  std::vector<Kind> kinds{};  ///< by name
+  std::vector<ServerChoice> servers{};
+};
+
+/// A cluster and what is predicted for it.
+struct Candidate {
+  std::vector<int> counts{};  ///< per kind, the existing ones included
+  std::size_t server = 0;     ///< index into Problem::servers
+  double time = 0;            ///< s
+  double hourly = 0;          ///< USD/h, servers included
+  double cost = 0;            ///< USD
+  int machines = 0;
+};
+
+/// Orders candidates: cost to the nano-dollar, then price per hour, then number of machines, then names.
+bool cheaper(const Candidate& a, const Candidate& b);
+/// The same with time (to the nanosecond) before cost.
+bool faster(const Candidate& a, const Candidate& b);
+
+/// Predicts clusters of one problem. Allocation-free after construction.
+class Evaluator {
+ public:
+  explicit Evaluator(const Problem& problem);
+
+  /// Time and cost of the counts; false where the target is out of this cluster's reach. Requires a worker.
+  bool evaluate(const std::vector<int>& counts, std::size_t server, Candidate& out);
+  /// Work left for a cluster of this speed; nothing where the target is out of reach.
+  std::optional<double> work(const Speed& speed, int workers) const;
+  const Problem& problem() const { return *problem_; }
+  long long evaluated() const { return evaluated_; }
+
+ private:
+  const Problem* problem_;
+  std::vector<Group> groups_;
+  long long evaluated_ = 0;
+};
+
+}  // namespace mayfly

@@ -1,0 +1,137 @@
+#include "predict/closed_queue.h"
+
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "base/check.h"
+
+namespace mayfly {
+namespace {
+
+// Terms: with Z_c, D_c, N_c the think time, service demand and number of class c, the normalising constant of the
+// product form is  G = (1 / prod N_c!) * integral_0^inf e^-t prod_c (Z_c + D_c t)^N_c dt,  and class c cycles at
+// X_c = N_c * integral e^-t F(t) / (Z_c + D_c t) dt / integral e^-t F(t) dt,  F = prod_c (Z_c + D_c t)^N_c.
+// F is a polynomial of degree N, so an n-point Gauss-Laguerre rule with 2n - 1 >= N gives both integrals exactly.
+
+constexpr int kMostNodes = 64;
+
+struct LaguerreRule {
+  std::array<double, kMostNodes> node{};
+  std::array<double, kMostNodes> log_weight{};
+};
+
+/// Newton's method on L_n from the usual first guesses (Stroud and Secrest); weights by w_i = x_i / ((n+1) L_{n+1}(x_i))^2.
+LaguerreRule laguerre_rule(int n) {
+  LaguerreRule rule;
+  double x = 0;
+  for (int i = 0; i < n; ++i) {
+    if (i == 0) {
+      x = 3.0 / (1 + 2.4 * n);
+    } else if (i == 1) {
+      x += 15.0 / (1 + 2.5 * n);
+    } else {
+      const double k = i - 1;
+      x += (1 + 2.55 * k) / (1.9 * k) * (x - rule.node[static_cast<std::size_t>(i - 2)]);
+    }
+    double previous = 0;
+    for (int iteration = 0; iteration < 100; ++iteration) {
+      double value = 1;
+      previous = 0;
+      for (int k = 1; k <= n; ++k) {
+        const double before = previous;
+        previous = value;
+        value = ((2 * k - 1 - x) * previous - (k - 1) * before) / k;
+      }
+      const double slope = n * (value - previous) / x;
+      const double step = value / slope;
+      x -= step;
+      if (std::fabs(step) <= 1e-15 * x) break;
+    }
+    // At a root L_{n+1} = -n/(n+1) L_{n-1}, so (n+1) L_{n+1} = -n L_{n-1}.
+    const auto at = static_cast<std::size_t>(i);
+    rule.node[at] = x;
+    rule.log_weight[at] = std::log(x) - 2 * std::log(std::fabs(n * previous));
+  }
+  return rule;
+}
+
+const LaguerreRule& shared_rule(int n) {
+  static const auto rules = [] {
+    std::array<LaguerreRule, kMostNodes + 1> all{};
+    for (int points = 1; points <= kMostNodes; ++points) all[static_cast<std::size_t>(points)] = laguerre_rule(points);
+    return all;
+  }();
+  return rules[static_cast<std::size_t>(n)];
+}
+
+double log_of_product(std::span<const CycleClass> classes, double t) {
+  double sum = 0;
+  for (const CycleClass& c : classes) sum += c.count * std::log(c.think + c.service * t);
+  return sum;
+}
+
+/// Accumulates sum w F and sum w F / (Z_c + D_c t) with running rescaling, so that no power overflows.
+class Integrals {
+ public:
+  Integrals(std::span<const CycleClass> classes, std::span<double> rates) : classes_(classes), rates_(rates) {
+    for (double& rate : rates_) rate = 0;
+  }
+  void add(double log_weight, double t) {
+    const double log_term = log_weight + log_of_product(classes_, t);
+    if (log_term > top_) {
+      const double shrink = std::exp(top_ - log_term);
+      total_ *= shrink;
+      for (double& rate : rates_) rate *= shrink;
+      top_ = log_term;
+    }
+    const double term = std::exp(log_term - top_);
+    total_ += term;
+    for (std::size_t c = 0; c < classes_.size(); ++c) rates_[c] += term / (classes_[c].think + classes_[c].service * t);
+  }
+  void finish() {
+    for (std::size_t c = 0; c < classes_.size(); ++c) rates_[c] *= classes_[c].count / total_;
+  }
+
+ private:
+  std::span<const CycleClass> classes_;
+  std::span<double> rates_;
+  double total_ = 0;
+  double top_ = -std::numeric_limits<double>::infinity();
+};
+
+}  // namespace
+
+void closed_queue_rates(std::span<const CycleClass> classes, std::span<double> rates) {
+  MAYFLY_CHECK(classes.size() == rates.size(), "one rate per class");
+  int customers = 0;
+  double demand = 0;
+  for (const CycleClass& c : classes) {
+    customers += c.count;
+    demand += c.service;
+  }
+  if (demand == 0) {
+    for (std::size_t c = 0; c < classes.size(); ++c) rates[c] = classes[c].count / classes[c].think;
+    return;
+  }
+  Integrals integrals(classes, rates);
+  const int nodes = customers / 2 + 1;
+  if (nodes <= kMostNodes) {
+    const LaguerreRule& rule = shared_rule(nodes);
+    for (std::size_t i = 0; i < static_cast<std::size_t>(nodes); ++i) integrals.add(rule.log_weight[i], rule.node[i]);
+  } else {
+    // More than 127 customers: the trapezoidal rule in x = log t, which converges exponentially because the integrand
+    // vanishes at both ends; the upper end lies where even a full queue (t^N e^-t) has died out.
+    const double low = -30;
+    const double high = std::log(customers + 12 * std::sqrt(customers) + 40.0);
+    const int steps = 400 + 8 * static_cast<int>(std::sqrt(customers));
+    for (int i = 0; i <= steps; ++i) {
+      const double x = low + (high - low) * i / steps;
+      const double t = std::exp(x);
+      integrals.add(x - t, t);
+    }
+  }
+  integrals.finish();
+}
+
+}  // namespace mayfly

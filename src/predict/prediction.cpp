@@ -1,0 +1,76 @@
+#include "predict/prediction.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "predict/cycles.h"
+
+namespace mayfly {
+
+std::optional<std::string_view> missing_for(const Target& target, const Profile& profile) {
+  if (std::holds_alternative<ToLoss>(target) && !profile.loss) return "a loss curve (block 'loss')";
+  if (std::holds_alternative<ForEpochs>(target) && !profile.samples) return "job.samples";
+  return std::nullopt;
+}
+
+std::optional<double> iterations_for(const Target& target, const Profile& profile, const Speed& speed, int workers,
+                                     Sync sync) {
+  if (const auto* loss = std::get_if<ToLoss>(&target)) {
+    return steps_to_loss(*profile.loss, {.batch = speed.batch, .workers = workers, .cc = speed.cc, .sync = sync},
+                         loss->loss);
+  }
+  if (const auto* epochs = std::get_if<ForEpochs>(&target)) return epochs->epochs * profile.samples->value / speed.batch;
+  return std::get<ForSteps>(target).steps;
+}
+
+Estimate with_band(double middle, double relative_sd) {
+  Estimate estimate{.middle = middle};
+  if (relative_sd > 0 && std::isfinite(middle)) {
+    constexpr double kTenthPercentile = 1.2815515655446004;  // of the standard normal
+    const double factor = std::exp(kTenthPercentile * relative_sd);
+    estimate.p10 = middle / factor;
+    estimate.p90 = middle * factor;
+  }
+  return estimate;
+}
+
+double model_sd(Predictor predictor) {
+  // Root mean square of the logarithmic error over the 60 held-out points of docs/models.md#accuracy (functions: over the
+  // 15 published observations there). accuracy_test.cpp recomputes them.
+  switch (predictor) {
+    case Predictor::queue:
+      return 0.065;
+    case Predictor::spotdnn:
+      return 0.1;
+    case Predictor::cynthia:
+      return 0.1;
+    case Predictor::additive:
+      return 0.3;
+    case Predictor::lambda:
+      break;
+  }
+  return 0.1;
+}
+
+double relative_sd(Predictor predictor, const Target& target, const Profile& profile, std::span<const Group> groups) {
+  double machines = 0;
+  double weight = 0;
+  for (const auto& [worker, count] : groups) {
+    if (count == 0) continue;
+    const double share = worker->compute > 0 ? count * worker->batch / worker->compute : count;
+    machines += share * worker->relative_sd;
+    weight += share;
+  }
+  const double curve = std::holds_alternative<ToLoss>(target) && profile.loss ? profile.loss->relative_sd : 0;
+  return std::hypot(model_sd(predictor), weight > 0 ? machines / weight : 0, curve);
+}
+
+Basis weakest_basis(std::span<const Group> groups) {
+  Basis weakest = Basis::measured;
+  for (const auto& [worker, count] : groups) {
+    if (count > 0) weakest = std::max(weakest, worker->basis);
+  }
+  return weakest;
+}
+
+}  // namespace mayfly

@@ -1,0 +1,155 @@
+// mayfly's own model, from first principles: docs/models.md#queue.
+#include <array>
+#include <limits>
+
+#include "base/check.h"
+#include "predict/closed_queue.h"
+#include "predict/cycles.h"
+
+namespace mayfly {
+namespace {
+
+/// A backward pass computes two products per layer (gradients of inputs and of weights) where the forward computes one.
+constexpr double kBackwardShare = 2.0 / 3.0;
+/// Kinds of machine in one cluster; the planner never mixes more.
+constexpr std::size_t kMostClasses = 64;
+
+/// One server resource and how long an update keeps it busy.
+struct Demand {
+  Part part = Part::server_network;
+  double busiest = 0;
+  double total = 0;  ///< of all resources one after the other
+};
+
+Demand server_demand(const Workload& job, const ServerPool& servers) {
+  const double network = job.parameters / (servers.nic * servers.count);
+  const double cpu = job.server_cpu > 0 ? job.server_cpu / (servers.cores * servers.count) : 0;
+  Demand demand{.busiest = network, .total = 2 * network + cpu};
+  if (cpu > demand.busiest) demand = {.part = Part::server_cpu, .busiest = cpu, .total = demand.total};
+  const double calibrated = job.server_demand / servers.count;
+  if (calibrated > demand.busiest) {
+    demand.part = network >= cpu ? Part::server_network : Part::server_cpu;
+    demand.total += calibrated - demand.busiest;
+    demand.busiest = calibrated;
+  }
+  return demand;
+}
+
+/// The exchange of one worker with idle servers: gradients up, parameters down, at its own pace, but never faster than the
+/// servers serve one.
+double exchange_alone(const Workload& job, const Worker& worker, const Demand& demand) {
+  return std::max(2 * job.parameters / worker.rate + job.tensors * job.latency, demand.total);
+}
+
+Speed asynchronous(const Workload& job, std::span<const Group> groups, const ServerPool& servers) {
+  MAYFLY_CHECK(groups.size() <= kMostClasses, "at most 64 kinds of machine in one cluster");
+  const Demand demand = server_demand(job, servers);
+  std::array<CycleClass, kMostClasses> classes;
+  std::array<double, kMostClasses> rates;
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    const Worker& worker = *groups[i].worker;
+    const double alone = exchange_alone(job, worker, demand);
+    classes[i] = {.think = worker.compute + worker.pcie + worker.interconnect + alone - demand.busiest,
+                  .service = demand.busiest,
+                  .count = groups[i].count};
+  }
+  closed_queue_rates({classes.data(), groups.size()}, {rates.data(), groups.size()});
+  CycleSum sum;
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    const auto& [worker, count] = groups[i];
+    if (count == 0) continue;
+    const double cycle = count / rates[i];
+    const double alone = exchange_alone(job, *worker, demand);
+    const double at_server = cycle - classes[i].think;
+    sum.add(count, cycle, worker->batch);
+    sum.book(worker->compute_part, count, cycle, worker->compute);
+    sum.book(Part::pcie, count, cycle, worker->pcie);
+    sum.book(Part::interconnect, count, cycle, worker->interconnect);
+    sum.book(Part::worker_network, count, cycle, alone - demand.busiest);
+    sum.book(demand.part, count, cycle, at_server);
+  }
+  return sum.total();
+}
+
+/// One barrier per step: each machine computes, then does of the exchange what its backward pass could not hide; the
+/// last one ends the step.
+Speed synchronous(std::span<const Group> groups, double overlap, double exchange, Part exchange_part) {
+  Speed speed;
+  double step = 0;
+  double squares = 0;
+  double largest = 0;
+  const Worker* last = nullptr;
+  for (const auto& [worker, count] : groups) {
+    if (count == 0) continue;
+    const double exposed = std::max(0.0, exchange - overlap * kBackwardShare * worker->compute);
+    const double own = worker->compute + worker->pcie + worker->interconnect + exposed;
+    if (own > step) {
+      step = own;
+      last = worker;
+    }
+    speed.batch += count * worker->batch;
+    squares += count * worker->batch * worker->batch;
+    largest = std::max(largest, worker->batch);
+  }
+  speed.updates_per_s = 1 / step;
+  speed.samples_per_s = speed.batch / step;
+  const double first = largest / speed.batch;
+  speed.cc = std::sqrt(std::max(0.0, 1 - 2 * first + squares / (speed.batch * speed.batch)));
+  speed.breakdown[static_cast<std::size_t>(last->compute_part)] += last->compute;
+  speed.breakdown[static_cast<std::size_t>(Part::pcie)] += last->pcie;
+  speed.breakdown[static_cast<std::size_t>(Part::interconnect)] += last->interconnect;
+  speed.breakdown[static_cast<std::size_t>(exchange_part)] += exchange;
+  return speed;
+}
+
+Speed synchronous_servers(const Workload& job, std::span<const Group> groups, const ServerPool& servers) {
+  const Demand demand = server_demand(job, servers);
+  const double at_server = worker_count(groups) * demand.busiest + demand.total - demand.busiest;
+  double at_worker = 0;
+  for (const auto& [worker, count] : groups) {
+    if (count > 0) at_worker = std::max(at_worker, exchange_alone(job, *worker, demand));
+  }
+  const bool server_bound = at_server > at_worker;
+  return synchronous(groups, job.overlap, server_bound ? at_server : at_worker,
+                     server_bound ? demand.part : Part::worker_network);
+}
+
+/// Ring: every tensor pays its latency, and 2 (p - 1) / p of the gradient crosses the slowest link.
+Speed ring(const Workload& job, std::span<const Group> groups) {
+  const int machines = worker_count(groups);
+  double slowest_link = std::numeric_limits<double>::infinity();
+  for (const auto& [worker, count] : groups) {
+    if (count > 0) slowest_link = std::min(slowest_link, worker->nic);
+  }
+  const double exchange =
+      machines == 1 ? 0 : job.tensors * job.latency + 2.0 * (machines - 1) / machines * job.parameters / slowest_link;
+  return synchronous(groups, job.overlap, exchange, Part::worker_network);
+}
+
+/// The best measured shape (data-parallel width x stages) that fits; machines beyond it idle.
+Speed best_shape(const Workload& job, std::span<const Group> groups) {
+  const int machines = worker_count(groups);
+  Speed speed;
+  for (const ShapeSpeed& shape : job.shapes) {
+    if (shape.data_parallel * shape.stages > machines) continue;
+    const double samples = shape.speed ? shape.speed->value : job.global_batch / shape.iteration.count();
+    if (samples <= speed.samples_per_s) continue;
+    speed.samples_per_s = samples;
+    speed.updates_per_s = samples / job.global_batch;
+    speed.breakdown[static_cast<std::size_t>(Part::compute)] = 1 / speed.updates_per_s;
+  }
+  speed.batch = job.global_batch;
+  return speed;
+}
+
+}  // namespace
+
+double queue_server_limit(const Workload& job, const ServerPool& servers) { return 1 / server_demand(job, servers).busiest; }
+
+Speed queue_speed(const Workload& job, std::span<const Group> groups, const ServerPool& servers) {
+  if (job.exchange == Exchange::pipeline) return best_shape(job, groups);
+  if (servers.count == 0) return ring(job, groups);
+  return job.sync == Sync::asp ? asynchronous(job, groups, servers) : synchronous_servers(job, groups, servers);
+}
+
+}  // namespace mayfly
