@@ -20,7 +20,7 @@ endif()
 # mayfly_folder(NAME LINKS ... PRIVATE_LINKS ...): src/NAME/*.cpp without tests becomes mayfly_NAME; its *_test.cpp become
 # NAME_test, registered with CTest case by case.
 function(mayfly_folder NAME)
-  cmake_parse_arguments(ARG "" "" "LINKS;PRIVATE_LINKS" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "LINKS;PRIVATE_LINKS;TEST_LINKS" ${ARGN})
   file(GLOB SOURCES CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${NAME}/*.cpp)
   set(TESTS ${SOURCES})
   list(FILTER SOURCES EXCLUDE REGEX "_test\\.cpp$")
@@ -29,7 +29,7 @@ function(mayfly_folder NAME)
   target_include_directories(mayfly_${NAME} PUBLIC ${CMAKE_SOURCE_DIR}/src)
   target_link_libraries(mayfly_${NAME} PUBLIC ${ARG_LINKS} PRIVATE ${ARG_PRIVATE_LINKS})
   if(TESTS)
-    mayfly_test(${NAME}_test SOURCES ${TESTS} LINKS mayfly_${NAME})
+    mayfly_test(${NAME}_test SOURCES ${TESTS} LINKS mayfly_${NAME} ${ARG_TEST_LINKS})
   endif()
 endfunction()
 

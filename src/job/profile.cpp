@@ -101,6 +101,9 @@ LossCurve read_loss(Section section) {
     section.reject("form", fmt::format("'{}', want spotdnn, cynthia or common-start", form));
   }
   loss.relative_sd = section.maybe_number("relative_sd", Range::non_negative).value_or(0);
+  loss.batch_min = section.maybe_number("batch_min", Range::non_negative).value_or(loss.batch_min);
+  loss.batch_max = section.maybe_number("batch_max", Range::positive).value_or(loss.batch_max);
+  if (section.ok() && loss.batch_min > loss.batch_max) section.reject("batch_min", "is above batch_max");
   section.finish();
   return loss;
 }

@@ -85,6 +85,8 @@ struct LossCurve {
   double floor = 0;                      ///< spotdnn gamma5 (draft gamma4), cynthia beta1
   double initial = 0;                    ///< common-start: loss before the first step
   double relative_sd = 0;                ///< of the number of steps to a loss; 0 = not known
+  double batch_min = 0;                  ///< weighted batches the curve was fitted for; it says nothing of others
+  double batch_max = 1e300;
   bool operator==(const LossCurve&) const = default;
 };
 

@@ -66,6 +66,8 @@ RateBounds rate_bounds(const Problem& problem, const ServerChoice& server, int w
     double updates = all;
     if (together || (!cynthia && !shared)) updates /= workers;
     bounds.updates.push_back(updates);
+    // At worst a worker finds all the others at the server.
+    bounds.slowed.push_back(shared ? 1 / (1 / updates + (workers - 1) / queue_server_limit(problem.job, server.pool)) : updates);
     const double batch = pipeline ? problem.job.global_batch : kind.worker.batch * (together ? workers : 1);
     bounds.rate.push_back(samples ? updates * batch : updates);
     if (shared) {
@@ -95,12 +97,36 @@ double least_work(const Problem& problem, int workers, double low_batch, double 
     if (problem.progress) left = std::max(0.0, left - std::get<ForEpochs>(problem.progress->reached).epochs);
     return left * problem.profile->samples->value;
   }
-  // The amplitude of every loss curve is linear in the batch, so one of the ends gives the least.
+  if (const auto* loss = std::get_if<ToLoss>(&problem.target)) {
+    const LossCurve& curve = *problem.profile->loss;
+    low_batch = std::max(low_batch, curve.batch_min);
+    high_batch = std::min(high_batch, curve.batch_max);
+    if (loss->loss <= curve.floor || low_batch > high_batch * (1 + 1e-9)) return INFINITY;
+  }
+  // The amplitude of every loss curve is linear in the batch, so one of the ends gives the least; where the form breaks
+  // down at an end, nothing is known.
   const Evaluator evaluator(problem);
-  const auto at = [&](double batch) {
-    return evaluator.work({.batch = batch, .cc = least_cc}, workers).value_or(0);
-  };
-  return std::min(at(low_batch), at(high_batch));
+  const auto at = [&](double batch) { return evaluator.work({.batch = batch, .cc = least_cc}, workers).value_or(0); };
+  return std::min(at(low_batch), at(std::max(low_batch, high_batch)));
+}
+
+std::optional<LinearWork> linear_work(const Problem& problem, int workers) {
+  if (!std::holds_alternative<ToLoss>(problem.target) || problem.job.sync != Sync::asp) return {};
+  if (problem.job.exchange != Exchange::server) return {};
+  double low = INFINITY;
+  double high = 0;
+  for (const Kind& kind : problem.kinds) {
+    if (kind.limit() == 0) continue;
+    low = std::min(low, kind.worker.batch);
+    high = std::max(high, kind.worker.batch);
+  }
+  const Evaluator evaluator(problem);
+  const auto near = evaluator.work({.batch = low}, workers);
+  const auto far = evaluator.work({.batch = high}, workers);
+  // Every worker's own share of the work must be positive, or the sums below are no bounds.
+  if (!near || !far || *near <= 0 || *far <= 0) return {};
+  const double slope = high > low ? (*far - *near) / (high - low) : 0;
+  return LinearWork{.intercept = *near - slope * low, .slope = slope};
 }
 
 }  // namespace mayfly

@@ -17,15 +17,25 @@ Metric metric_of(const Problem& problem);
 /// sum of `rate` over its workers, nor than `cap`.
 struct RateBounds {
   std::vector<double> rate{};  ///< per kind and worker, in the metric
-  std::vector<double> updates{};  ///< per kind and worker, updates/s
+  std::vector<double> updates{};  ///< per kind and worker, updates/s: no worker makes more
+  std::vector<double> slowed{};   ///< and none makes fewer, whatever the others are
   double cap = 0;
   bool exact = false;  ///< the sum of `rate` is the predicted rate itself
   double cap_beyond = 0;  ///< bound for every larger cluster too
 };
 RateBounds rate_bounds(const Problem& problem, const ServerChoice& server, int workers);
 
-/// Least work left for any cluster of n workers whose weighted batch lies within [low, high].
+/// Least work left for any cluster of n workers whose weighted batch lies within [low, high]; infinite where the loss curve
+/// speaks of none of them.
 double least_work(const Problem& problem, int workers, double low_batch, double high_batch, double least_cc);
+
+/// Towards a loss, the work of asynchronous workers is linear in their weighted batch: intercept + slope * batch at most
+/// (least convergence coefficient). Nothing for other targets, or where the curve does not cover the kinds' batches.
+struct LinearWork {
+  double intercept = 0;
+  double slope = 0;
+};
+std::optional<LinearWork> linear_work(const Problem& problem, int workers);
 
 /// For suffixes i.. of a list of kinds: the smallest sum of `weight` over r machines, each kind's machines weighing
 /// non-decreasingly. sum(i, r) is infinite where there are not r machines.

@@ -15,206 +15,230 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kSlack = 1 - 1e-9;
 /// Larger clusters are not searched; a problem that would need them is reported as not proven.
 constexpr int kMostWorkers = 1024;
-/// Multipliers of the price-against-rate bound.
-constexpr std::size_t kMultipliers = 12;
+/// Fronts whose bound is computed after the search was cut short.
+constexpr int kMostBounded = 400;
 
-// Terms. A *front* is one server choice with one number of workers n. Within a front the kinds stand in an order (best
-// price per rate first) and a *node* has fixed the counts of the first i of them, leaving r machines to choose. For a
-// multiplier m >= 0, every completion satisfies  price >= m * rate + g(m),  with g the fixed part's price - m * rate plus
-// the r smallest (price - m * rate) among the rest. With  cost = work * price / rate  that bounds the cost from below.
+// Terms. A *front* is one server choice with one number of workers n. Within it P, U and Y are sums over the workers: of
+// prices, of update rates (or samples per second) and of efforts. Two shapes of problem occur:
+//
+//   fixed work W    cost = W P / U,      in time when  U >= W / T
+//   linear work     cost = P Y / U^2,    in time when  Y <= T U^2        (towards a loss; docs/models.md#exact)
+//
+// For the linear one Cauchy and Schwarz give  P Y >= S^2  with S the sum of sqrt(price * effort), and
+// Y >= (sum of sqrt(effort / n))^2. So in both shapes a cluster that is in time and no dearer than C satisfies
+//
+//   A - m U <= 0   and   Q >= 0,        A = P, m = C / W, Q = U - W / T            (fixed)
+//                                       A = S, m = sqrt(C - server price * time), Q = sum(r sqrt T - sqrt(effort / n))
+//
+// all linear in the counts. For any l >= 0 then A - m U - l Q <= 0, and a node (the counts of the first kinds fixed, r
+// machines to choose) is hopeless as soon as the r smallest terms among the rest cannot bring that sum below zero.
+constexpr std::array kMultipliers{0.0, 0.05, 0.15, 0.35, 0.7, 1.4, 3.0, 8.0};
+/// The last sum stands for l = infinity: Q alone.
+constexpr std::size_t kSums = kMultipliers.size() + 1;
+
 class Front {
  public:
   Front(const Problem& problem, std::size_t server, int workers, const RateBounds& bounds, Evaluator& evaluator, Best& best,
         const SearchOptions& options)
       : problem_(problem), server_(server), workers_(workers), bounds_(bounds), evaluator_(evaluator), best_(best),
-        options_(options), order_(problem.kinds.size()) {
-    std::iota(order_.begin(), order_.end(), std::size_t{0});
-    std::stable_sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) { return ratio(a) < ratio(b); });
-    counts_.resize(problem.kinds.size());
+        options_(options), line_(linear_work(problem, workers)), counts_(problem.kinds.size()) {
     for (std::size_t k = 0; k < counts_.size(); ++k) {
       counts_[k] = problem.kinds[k].existing;
-      fixed_ += counts_[k];
+      existing_ += counts_[k];
+      if (problem.kinds[k].limit() > problem.kinds[k].existing) order_.push_back(k);
     }
-    for (const std::size_t k : order_) {
-      free_.push_back(std::max(0, problem.kinds[k].limit() - problem.kinds[k].existing));
+    // Cheapest progress first: the first clusters seen are good ones.
+    std::stable_sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) { return value_for_money(a) < value_for_money(b); });
+    for (const std::size_t k : order_) free_.push_back(problem.kinds[k].limit() - problem.kinds[k].existing);
+    work_ = line_ ? 0 : front_work() * kSlack;
+    time_limit_ = problem.deadline ? problem.deadline->count() - problem.recovery.count() + 1e-9 : kInfinity;
+    if (options.goal == Goal::fastest && best.full()) {
+      time_limit_ = std::min(time_limit_, best.last().time - problem.recovery.count());
     }
-    prepare_batches();
   }
 
-  /// Lower bound on the objective (cost or time) of the whole front.
-  double bound() {
-    prepare_tables();
-    return node_bound(root());
-  }
   /// Looks at every cluster of the front that could be better than what is known. False when the node budget ran out.
   bool explore(long long& nodes) {
-    prepare_tables();
+    if (out_of_time()) return true;
+    if (workers_ == existing_) {
+      leaf();
+      return true;
+    }
+    prepare(best_.full() ? best_.last().cost : kInfinity);
     nodes_ = &nodes;
     visit(root());
     return nodes <= options_.most_nodes;
+  }
+
+  /// The largest cost (to a thousandth) that the bounds rule out for the whole front; for the gap of a search cut short.
+  double least_cost() {
+    if (out_of_time()) return kInfinity;
+    if (workers_ == existing_ || options_.goal == Goal::fastest || !best_.full()) return 0;
+    double low = 0;
+    double high = best_.last().cost;
+    prepare(high);
+    if (hopeless(root())) return high;
+    while (high - low > 1e-3 * high) {
+      const double middle = (low + high) / 2;
+      prepare(middle);
+      (hopeless(root()) ? low : high) = middle;
+    }
+    return low;
   }
 
  private:
   struct Node {
     std::size_t depth = 0;
     int left = 0;
-    double rate = 0;
-    double updates = 0;
-    double samples = 0;  ///< updates weighted by batch
-    double batch_sum = 0;
-    double price = 0;
+    std::array<double, kSums> sums{};
   };
 
-  const Kind& kind(std::size_t depth) const { return problem_.kinds[order_[depth]]; }
-  double ratio(std::size_t k) const {
-    const Kind& one = problem_.kinds[k];
-    return one.limit() == 0 ? kInfinity : one.hourly[1] / bounds_.rate[k];
+  bool out_of_time() const { return time_limit_ <= 0 || (!line_ && !(work_ / bounds_.cap <= time_limit_)); }
+
+  double value_for_money(std::size_t k) const {
+    const Kind& kind = problem_.kinds[k];
+    const auto at = static_cast<std::size_t>(kind.existing);
+    const double price = kind.hourly[at + 1] - kind.hourly[at];
+    return line_ ? price * effort(k, 1) / bounds_.rate[k] : price / bounds_.rate[k];
   }
-  double increment(std::size_t depth, int machine) const {
-    const Kind& one = kind(depth);
-    const auto at = static_cast<std::size_t>(one.existing + machine);
-    return one.hourly[at + 1] - one.hourly[at];
+
+  /// Work per second if all workers were of this kind and made `rate` updates per second each.
+  double effort(std::size_t k, double rate) const {
+    return rate * (line_->intercept + line_->slope * problem_.kinds[k].worker.batch);
+  }
+
+  /// Least work of any cluster of the front.
+  double front_work() const {
+    double smallest = kInfinity;
+    double largest = 0;
+    double all = 0;
+    for (const Kind& kind : problem_.kinds) {
+      if (kind.limit() == 0) continue;
+      smallest = std::min(smallest, kind.worker.batch);
+      largest = std::max(largest, kind.worker.batch);
+      all += kind.limit() * kind.worker.batch;
+    }
+    const bool together = problem_.job.exchange != Exchange::pipeline && problem_.job.sync == Sync::bsp;
+    return least_work(problem_, workers_, smallest, together ? std::min(all, workers_ * largest) : largest, 0);
+  }
+
+  /// m: how much of A one unit of U may cost where nothing dearer than `cost` is of interest.
+  double exchange_rate(double cost) const {
+    if (options_.goal == Goal::fastest || cost == kInfinity) return kInfinity;
+    const double hourly = cost * 3600 / kSlack;
+    if (!line_) return work_ > 0 ? hourly / work_ : kInfinity;
+    double fastest = kInfinity;
+    for (const std::size_t k : order_) fastest = std::min(fastest, effort(k, 1) / bounds_.updates[k]);
+    for (std::size_t k = 0; k < counts_.size(); ++k) {
+      if (problem_.kinds[k].existing > 0) fastest = std::min(fastest, effort(k, 1) / bounds_.updates[k]);
+    }
+    // No mix is faster than n workers of the kind that is fastest alone (Y / U^2 >= (sum sqrt(effort / n) / U)^2).
+    const double time = fastest / workers_ * kSlack;
+    const double server = problem_.servers[server_].hourly.value;
+    return std::sqrt(std::max(0.0, hourly - server * time));
+  }
+
+  /// A worker's terms at an update rate between its slowest and its fastest; the sums are concave in the rate, so an end
+  /// is the least.
+  std::array<double, kSums> terms(std::size_t k, int machine) const {
+    const auto high = terms_at(k, machine, bounds_.updates[k], bounds_.rate[k]);
+    if (bounds_.slowed[k] == bounds_.updates[k]) return high;
+    auto low = terms_at(k, machine, bounds_.slowed[k], bounds_.rate[k] * bounds_.slowed[k] / bounds_.updates[k]);
+    for (std::size_t j = 0; j < kSums; ++j) low[j] = std::min(low[j], high[j]);
+    return low;
+  }
+  std::array<double, kSums> terms_at(std::size_t k, int machine, double updates, double rate) const {
+    const Kind& kind = problem_.kinds[k];
+    const auto at = static_cast<std::size_t>(machine);
+    const double price = kind.hourly[at + 1] - kind.hourly[at];
+    const double amount = line_ ? std::sqrt(price * effort(k, updates)) : price;
+    double timely = rate;
+    if (line_) timely = time_limit_ == kInfinity ? 0 : updates * std::sqrt(time_limit_) - std::sqrt(effort(k, updates) / workers_);
+    std::array<double, kSums> result{};
+    for (std::size_t j = 0; j < kMultipliers.size(); ++j) {
+      result[j] = rate_ == kInfinity ? -kInfinity : amount - rate_ * (line_ ? updates : rate) - kMultipliers[j] * unit_ * timely;
+    }
+    result.back() = -timely;
+    return result;
+  }
+
+  void prepare(double cost) {
+    rate_ = exchange_rate(cost);
+    // A multiplier of 1 makes being in time worth as much as being cheap.
+    unit_ = rate_ == kInfinity ? 0 : line_ ? (time_limit_ == kInfinity ? 0 : rate_ / std::sqrt(time_limit_)) : rate_;
+    if (!line_ && time_limit_ == kInfinity) unit_ = 0;
+    const int places = workers_ - existing_;
+    terms_.clear();
+    for (std::size_t i = 0; i < order_.size(); ++i) {
+      const Kind& kind = problem_.kinds[order_[i]];
+      terms_.emplace_back();
+      for (int j = 0; j < std::min(free_[i], places); ++j) terms_.back().push_back(terms(order_[i], kind.existing + j));
+    }
+    tables_.clear();
+    for (std::size_t sum = 0; sum < kSums; ++sum) {
+      tables_.emplace_back(free_, places, [&](std::size_t i, int machine) { return terms_[i][static_cast<std::size_t>(machine)][sum]; });
+    }
   }
 
   Node root() const {
-    Node node{.left = workers_ - fixed_, .price = problem_.servers[server_].hourly.value};
-    for (std::size_t k = 0; k < problem_.kinds.size(); ++k) add(node, k, problem_.kinds[k].existing, 0);
-    return node;
-  }
-  void add(Node& node, std::size_t k, int count, int from) const {
-    const Kind& one = problem_.kinds[k];
-    node.rate += count * bounds_.rate[k];
-    node.updates += count * bounds_.updates[k];
-    node.samples += count * bounds_.updates[k] * one.worker.batch;
-    node.batch_sum += count * one.worker.batch;
-    node.price += one.hourly[static_cast<std::size_t>(from + count)] - one.hourly[static_cast<std::size_t>(from)];
-  }
-
-  void prepare_batches() {
-    const std::size_t m = order_.size();
-    largest_.assign(m + 1, 0);
-    smallest_.assign(m + 1, kInfinity);
-    for (std::size_t i = m; i-- > 0;) {
-      largest_[i] = largest_[i + 1];
-      smallest_[i] = smallest_[i + 1];
-      if (free_[i] == 0) continue;
-      largest_[i] = std::max(largest_[i], kind(i).worker.batch);
-      smallest_[i] = std::min(smallest_[i], kind(i).worker.batch);
-    }
-  }
-
-  void prepare_tables() {
-    if (!prices_.empty()) return;
-    const int r = workers_ - fixed_;
-    std::vector<double> ratios;
-    for (std::size_t i = 0; i < order_.size(); ++i) {
-      if (free_[i] > 0) ratios.push_back(ratio(order_[i]));
-    }
-    // Multipliers at the kinds' own prices per rate: there one kind after the other becomes worth its money.
-    multipliers_.push_back(0);
-    for (std::size_t j = 0; j < std::min(kMultipliers, ratios.size()); ++j) {
-      const auto at = j * (ratios.size() - 1) / std::max<std::size_t>(1, std::min(kMultipliers, ratios.size()) - 1);
-      if (std::isfinite(ratios[at]) && ratios[at] > multipliers_.back()) multipliers_.push_back(ratios[at]);
-    }
-    for (const double multiplier : multipliers_) {
-      prices_.emplace_back(free_, r, [&](std::size_t i, int machine) {
-        return increment(i, machine) - multiplier * bounds_.rate[order_[i]];
-      });
-    }
-    rates_.emplace_back(free_, r, [&](std::size_t i, int) { return -bounds_.rate[order_[i]]; });
-    rates_.emplace_back(free_, r, [&](std::size_t i, int) { return bounds_.rate[order_[i]]; });
-    batches_.emplace_back(free_, r, [&](std::size_t i, int) { return -kind(i).worker.batch; });
-  }
-
-  /// The largest weighted batch a completion can have.
-  double batch_bound(const Node& node) const {
-    if (!bounds_.exact) {
-      double batch = largest_[node.depth];
-      for (std::size_t k = 0; k < counts_.size(); ++k) {
-        if (counts_[k] > 0) batch = std::max(batch, problem_.kinds[k].worker.batch);
-      }
-      return batch;
-    }
-    if (node.updates <= 0) return largest_[node.depth];
-    const double now = node.samples / node.updates;
-    if (node.left == 0 || largest_[node.depth] <= now) return now;
-    double gain = 0;
-    double slowest = kInfinity;
-    for (std::size_t i = node.depth; i < order_.size(); ++i) {
-      if (free_[i] == 0) continue;
-      const double updates = bounds_.updates[order_[i]];
-      gain = std::max(gain, updates * (kind(i).worker.batch - now));
-      slowest = std::min(slowest, updates);
-    }
-    return std::min(largest_[node.depth], now + node.left * gain / (node.updates + node.left * slowest));
-  }
-
-  double work_bound(const Node& node) const {
-    if (problem_.job.exchange == Exchange::pipeline) {
-      return least_work(problem_, workers_, problem_.job.global_batch, problem_.job.global_batch, 0);
-    }
-    const bool together = problem_.job.sync == Sync::bsp || problem_.servers[server_].pool.count == 0;
-    if (together && !bounds_.exact) {
-      const double most = node.batch_sum - batches_[0].sum(node.depth, node.left);
-      return least_work(problem_, workers_, 0, most, 0);
-    }
-    double smallest = smallest_[node.depth];
+    Node node{.left = workers_ - existing_};
+    const auto add = [&](double value, std::size_t sum) { node.sums[sum] += value; };
     for (std::size_t k = 0; k < counts_.size(); ++k) {
-      if (counts_[k] > 0) smallest = std::min(smallest, problem_.kinds[k].worker.batch);
-    }
-    return least_work(problem_, workers_, smallest, batch_bound(node), 0);
-  }
-
-  double node_bound(const Node& node) const {
-    const double top = rates_[0].sum(node.depth, node.left);
-    if (top == kInfinity) return kInfinity;
-    const double highest = std::min(bounds_.cap, node.rate - top);
-    const double work = work_bound(node) * kSlack;
-    const double recovery = problem_.recovery.count();
-    const double time = work / highest + recovery;
-    if (problem_.deadline && time > problem_.deadline->count() + 1e-9) return kInfinity;
-    if (options_.goal == Goal::fastest) return time;
-    double lowest = bounds_.exact ? node.rate + rates_[1].sum(node.depth, node.left) : 0;
-    if (problem_.deadline && problem_.deadline->count() > recovery) {
-      lowest = std::max(lowest, work / (problem_.deadline->count() - recovery));
-    }
-    double price_per_rate = 0;
-    for (std::size_t j = 0; j < multipliers_.size(); ++j) {
-      const double rest = node.price - multipliers_[j] * node.rate + prices_[j].sum(node.depth, node.left);
-      if (rest >= 0) {
-        price_per_rate = std::max(price_per_rate, multipliers_[j] + rest / highest);
-      } else if (lowest > 0) {
-        price_per_rate = std::max(price_per_rate, multipliers_[j] + rest / std::min(lowest, highest));
+      for (int machine = 0; machine < problem_.kinds[k].existing; ++machine) {
+        const auto own = terms(k, machine);
+        for (std::size_t sum = 0; sum < kSums; ++sum) add(own[sum], sum);
       }
     }
-    const double least_price = node.price + prices_[0].sum(node.depth, node.left);
-    return (work * price_per_rate + recovery * least_price) / 3600 * kSlack;
+    // The fixed parts: the servers' price, and the rate the deadline asks for.
+    const double needed = line_ || time_limit_ == kInfinity ? 0 : work_ / time_limit_;
+    for (std::size_t sum = 0; sum < kMultipliers.size(); ++sum) {
+      if (!line_) add(problem_.servers[server_].hourly.value, sum);
+      add(kMultipliers[sum] * unit_ * needed, sum);
+    }
+    add(needed, kSums - 1);
+    return node;
   }
 
   bool hopeless(const Node& node) const {
-    const double bound = node_bound(node);
-    if (bound == kInfinity) return true;
-    if (!best_.full()) return false;
-    return bound > (options_.goal == Goal::cheapest ? best_.last().cost : best_.last().time);
+    for (std::size_t sum = 0; sum < kSums; ++sum) {
+      if (sum == kSums - 1 && time_limit_ == kInfinity) continue;
+      const double least = node.sums[sum] + tables_[sum].sum(node.depth, node.left);
+      if (least > 1e-9 * (std::fabs(node.sums[sum]) + 1e-12)) return true;
+    }
+    return false;
+  }
+
+  void leaf() {
+    if (evaluator_.evaluate(counts_, server_, candidate_)) best_.offer(candidate_);
   }
 
   void visit(const Node& node) {
     if (++*nodes_ > options_.most_nodes) return;
-    if (node.left == 0) {
-      if (workers_ > 0 && evaluator_.evaluate(counts_, server_, candidate_)) best_.offer(candidate_);
-      return;
-    }
-    if (node.depth == order_.size() || hopeless(node)) return;
+    if (hopeless(node)) return;
+    if (node.left == 0) return leaf();
+    if (node.depth == order_.size()) return;
     const std::size_t k = order_[node.depth];
-    for (int count = std::min(free_[node.depth], node.left); count >= 0; --count) {
-      Node child = node;
-      child.depth = node.depth + 1;
-      child.left = node.left - count;
-      add(child, k, count, problem_.kinds[k].existing);
+    const int most = std::min(free_[node.depth], node.left);
+    Node child = node;
+    child.depth = node.depth + 1;
+    std::vector<Node>& children = scratch(node.depth);
+    children.clear();
+    children.push_back(child);
+    for (int count = 1; count <= most; ++count) {
+      --child.left;
+      const auto& own = terms_[node.depth][static_cast<std::size_t>(count - 1)];
+      for (std::size_t sum = 0; sum < kSums; ++sum) child.sums[sum] += own[sum];
+      children.push_back(child);
+    }
+    for (int count = most; count >= 0; --count) {
       counts_[k] += count;
-      visit(child);
+      visit(children[static_cast<std::size_t>(count)]);
       counts_[k] -= count;
     }
+  }
+  std::vector<Node>& scratch(std::size_t depth) {
+    if (scratch_.size() <= depth) scratch_.resize(order_.size());
+    return scratch_[depth];
   }
 
   const Problem& problem_;
@@ -224,16 +248,18 @@ class Front {
   Evaluator& evaluator_;
   Best& best_;
   const SearchOptions& options_;
-  std::vector<std::size_t> order_;
-  std::vector<int> free_;
+  std::optional<LinearWork> line_;
   std::vector<int> counts_;
-  int fixed_ = 0;
-  std::vector<double> largest_;
-  std::vector<double> smallest_;
-  std::vector<double> multipliers_;
-  std::vector<SuffixSums> prices_;
-  std::vector<SuffixSums> rates_;    // [0] largest (negated), [1] smallest
-  std::vector<SuffixSums> batches_;  // largest, negated
+  int existing_ = 0;
+  std::vector<std::size_t> order_;  // kinds of which machines are to be had
+  std::vector<int> free_;           // how many, in that order
+  double work_ = 0;
+  double time_limit_ = kInfinity;
+  double rate_ = kInfinity;
+  double unit_ = 0;
+  std::vector<std::vector<std::array<double, kSums>>> terms_;
+  std::vector<SuffixSums> tables_;
+  std::vector<std::vector<Node>> scratch_;
   long long* nodes_ = nullptr;
   Candidate candidate_;
 };
@@ -259,7 +285,64 @@ double bound_beyond(const Problem& problem, const ServerChoice& server, const Ra
   const double work = least_work(problem, workers, smallest, largest, 0) * kSlack;
   if (goal == Goal::fastest) return work / bounds.cap_beyond;
   const double price = server.hourly.value + workers * cheapest;
-  return work * std::max(ratio, price / bounds.cap_beyond) / 3600 * kSlack;
+  double spent = work * std::max(ratio, price / bounds.cap_beyond);
+  if (const auto line = linear_work(problem, workers)) {
+    // The cheapest mix costs at least what the cheapest kind alone would (P Y / U^2 >= (S / U)^2).
+    double alone = kInfinity;
+    for (std::size_t k = 0; k < problem.kinds.size(); ++k) {
+      const Kind& kind = problem.kinds[k];
+      if (kind.limit() == 0) continue;
+      alone = std::min(alone, kind.hourly[1] * (line->intercept + line->slope * kind.worker.batch) / bounds.updates[k]);
+    }
+    spent = std::max(spent, alone);
+  }
+  return spent / 3600 * kSlack;
+}
+
+/// Every cluster of one kind alone, so that the search starts with something good.
+void offer_homogeneous(const Problem& problem, Evaluator& evaluator, Best& best) {
+  const bool from_scratch = std::all_of(problem.kinds.begin(), problem.kinds.end(), [](const Kind& k) { return k.existing == 0; });
+  if (!from_scratch) return;
+  Candidate candidate;
+  std::vector<int> counts(problem.kinds.size());
+  for (std::size_t server = 0; server < problem.servers.size(); ++server) {
+    for (std::size_t k = 0; k < counts.size(); ++k) {
+      const int most = std::min({problem.kinds[k].limit(), problem.most, 64});
+      for (counts[k] = problem.fewest; counts[k] <= most; ++counts[k]) {
+        if (evaluator.evaluate(counts, server, candidate)) best.offer(candidate);
+      }
+      counts[k] = 0;
+    }
+  }
+}
+
+/// Climbs from the best cluster known, one machine added, dropped or exchanged at a time: a good start, never a proof.
+void improve(const Problem& problem, Evaluator& evaluator, Best& best) {
+  if (best.list().empty()) return;
+  Candidate candidate;
+  constexpr int kMostSteps = 200;
+  for (int step = 0; step < kMostSteps; ++step) {
+    const Candidate from = best.list().front();
+    std::vector<int> counts = from.counts;
+    const auto try_counts = [&](int machines) {
+      if (machines < problem.fewest || machines > problem.most) return;
+      if (evaluator.evaluate(counts, from.server, candidate)) best.offer(candidate);
+    };
+    for (std::size_t out = 0; out <= counts.size(); ++out) {
+      if (out < counts.size() && counts[out] <= problem.kinds[out].existing) continue;
+      if (out < counts.size()) --counts[out];
+      const int rest = from.machines - (out < counts.size() ? 1 : 0);
+      if (rest > 0 && out < counts.size()) try_counts(rest);
+      for (std::size_t in = 0; in < counts.size(); ++in) {
+        if (counts[in] >= problem.kinds[in].limit()) continue;
+        ++counts[in];
+        try_counts(rest + 1);
+        --counts[in];
+      }
+      if (out < counts.size()) ++counts[out];
+    }
+    if (best.list().front().counts == from.counts) return;
+  }
 }
 
 }  // namespace
@@ -274,22 +357,27 @@ SearchResult exact_search(const Problem& problem, const SearchOptions& options) 
     existing += kind.existing;
   }
   const auto objective = [&](const Candidate& c) { return options.goal == Goal::cheapest ? c.cost : c.time; };
-  const auto beaten = [&](double bound) { return best.full() && bound > objective(best.last()); };
+  offer_homogeneous(problem, evaluator, best);
+  improve(problem, evaluator, best);
+  if (options.most_nodes == 0) return {.best = best.list(), .evaluated = evaluator.evaluated(), .gap = 1};
   long long nodes = 0;
   double unproven = kInfinity;  // least bound among what was not searched
+  int bounded = 0;
   for (std::size_t server = 0; server < problem.servers.size(); ++server) {
     for (int workers = std::max(problem.fewest, existing); workers <= std::min(machines, problem.most); ++workers) {
       const RateBounds bounds = rate_bounds(problem, problem.servers[server], workers);
       const double beyond = bound_beyond(problem, problem.servers[server], bounds, workers, options.goal);
-      if (beaten(beyond)) break;
-      if (workers > kMostWorkers || nodes > options.most_nodes) {
+      if (best.full() && beyond > objective(best.last())) break;
+      // Out of nodes, fronts are still bounded one by one, for a gap that says something, but not for ever.
+      if (workers > kMostWorkers || bounded > kMostBounded) {
         unproven = std::min(unproven, beyond);
         break;
       }
       Front front(problem, server, workers, bounds, evaluator, best, options);
-      const double bound = front.bound();
-      if (bound == kInfinity || beaten(bound)) continue;
-      if (!front.explore(nodes)) unproven = std::min(unproven, bound);
+      if (nodes <= options.most_nodes && front.explore(nodes)) continue;
+      if (!options.bound_the_rest) return {.best = best.list(), .evaluated = evaluator.evaluated(), .gap = 1};
+      unproven = std::min(unproven, std::max(beyond, front.least_cost()));
+      ++bounded;
     }
   }
   SearchResult result{.best = best.list(), .evaluated = evaluator.evaluated()};

@@ -20,6 +20,8 @@ Result<SearchMethod> parse_search(std::string_view text) {
 namespace {
 
 constexpr double kMostExhaustive = 2e9;
+/// Points of the frontier are drawn to be looked at, not proven: a fraction of a second each.
+constexpr long long kSketchNodes = 20'000;
 
 /// A candidate together with the place it belongs to.
 struct Placed {
@@ -125,22 +127,36 @@ class Planner {
     plan.iterations = Evaluator(problem).work(*plan.speed, placed.candidate.machines).value_or(0);
     plan.relative_sd = relative_sd(problem.predictor, problem.target, profile_, groups);
     plan.basis = weakest_basis(groups);
-    for (std::size_t k = 0; k < problem.kinds.size(); ++k) {
-      const int added = placed.candidate.counts[k] - problem.kinds[k].existing;
-      if (!request_.existing.empty() && added > 0) plan.addition.push_back({problem.kinds[k].name, added});
-    }
+    if (!request_.existing.empty()) add_addition(plan);
     compare_markets(plan, problem, placed.candidate);
     compare_homogeneous(plan, problem, placed.candidate);
+  }
+
+  /// What the chosen cluster has beyond the running machines.
+  void add_addition(Plan& plan) const {
+    for (const PlanLine& line : plan.chosen.cluster) {
+      const auto known = std::find_if(plan.addition.begin(), plan.addition.end(), [&](const auto& m) { return m.type == line.type; });
+      if (known == plan.addition.end()) {
+        plan.addition.push_back({line.type, line.count});
+      } else {
+        known->count += line.count;
+      }
+    }
+    for (MachineCount& machine : plan.addition) {
+      for (const auto& [type, count] : request_.existing) {
+        if (type == machine.type) machine.count -= count;
+      }
+    }
+    std::erase_if(plan.addition, [](const MachineCount& machine) { return machine.count <= 0; });
   }
 
   /// The same machines for the same time at on-demand prices.
   void compare_markets(Plan& plan, const Problem& problem, const Candidate& candidate) const {
     double hourly = problem.servers[candidate.server].hourly.value;
-    for (std::size_t k = 0; k < problem.kinds.size(); ++k) {
-      if (candidate.counts[k] == 0) continue;
-      const InstanceType* type = catalog_.find(problem.kinds[k].name);
+    for (const PlanLine& line : plan.chosen.cluster) {
+      const InstanceType* type = catalog_.find(line.type);
       if (type == nullptr || !type->on_demand) return;
-      hourly += candidate.counts[k] * type->on_demand->rate.value;
+      hourly += line.count * type->on_demand->rate.value;
     }
     plan.on_demand_cost = hourly * candidate.time / 3600;
   }
@@ -164,7 +180,7 @@ class Planner {
     Problem relaxed = problem;
     Offer first = relaxed.kinds[kind].ladder.front();
     first.limit = candidate.machines;
-    relaxed.kinds[kind] = make_kind(problem.kinds[kind].name, problem.kinds[kind].worker, {first}, candidate.machines);
+    relaxed.kinds[kind] = make_kind(problem.kinds[kind].worker, {first}, {{first.type, candidate.machines, 0}});
     std::vector<int> counts(problem.kinds.size());
     counts[kind] = candidate.machines;
     Candidate made;
@@ -180,17 +196,17 @@ class Planner {
       const auto saved = save_deadlines();
       const auto kept = std::pair(optimal_, gap_);
       set_deadline({});
-      const auto quickest = search(SearchMethod::exact, {.goal = Goal::fastest});
-      const auto cheapest = search(SearchMethod::exact, {});
+      const auto quickest = search(SearchMethod::exact, {.goal = Goal::fastest, .most_nodes = 0});
+      const auto cheapest = search(SearchMethod::exact, {.most_nodes = kSketchNodes, .bound_the_rest = false});
       constexpr int kSteps = 8;
       if (!quickest.empty() && !cheapest.empty()) {
-        points.push_back(option(quickest.front()));
         points.push_back(option(cheapest.front()));
-        const double from = quickest.front().candidate.time;
+        constexpr double kQuicker = 8;  // beyond that the frontier is a curiosity
+        const double from = std::max(quickest.front().candidate.time, plan.chosen.time / kQuicker);
         const double to = cheapest.front().candidate.time;
-        for (int i = 1; i < kSteps; ++i) {
+        for (int i = 0; i < kSteps; ++i) {
           set_deadline(Seconds(from * std::pow(to / from, static_cast<double>(i) / kSteps)));
-          for (const Placed& placed : search(SearchMethod::exact, {})) points.push_back(option(placed));
+          for (const Placed& placed : search(SearchMethod::exact, {.most_nodes = kSketchNodes, .bound_the_rest = false})) points.push_back(option(placed));
         }
       }
       restore_deadlines(saved);
@@ -255,7 +271,7 @@ class Planner {
     const auto saved = save_deadlines();
     set_deadline({});
     const auto quickest = request_.predictor == Predictor::lambda ? std::vector<Placed>()
-                                                                  : search(SearchMethod::exact, {.goal = Goal::fastest});
+                                                                  : search(SearchMethod::exact, {.goal = Goal::fastest, .most_nodes = 0});
     restore_deadlines(saved);
     if (quickest.empty() && loss != nullptr) return out_of_reach();
     Infeasible answer{.binding = "deadline", .notes = notes_};
@@ -287,7 +303,7 @@ class Planner {
 
   bool feasible_at(double loss) {
     for (Problem& site : sites_) site.target = ToLoss{loss};
-    return !search(SearchMethod::exact, {.goal = Goal::fastest}).empty();
+    return !search(SearchMethod::exact, {.goal = Goal::fastest, .most_nodes = 0}).empty();
   }
 
   /// The lowest loss some cluster reaches by the deadline, to three digits.
@@ -318,10 +334,10 @@ class Planner {
     std::optional<int> machines;
     for (Problem site : sites_) {
       for (Kind& kind : site.kinds) {
-        for (Offer& offer : kind.ladder) offer.limit = kPlenty;
-        const int existing = kind.existing;
-        kind = make_kind(kind.name, kind.worker, kind.ladder, kPlenty);
-        kind.existing = existing;
+        if (kind.ladder.empty()) continue;
+        Offer offer = kind.ladder.back();
+        offer.limit = kPlenty;
+        kind = make_kind(kind.worker, {offer}, {{offer.type, kPlenty, kind.existing}});
       }
       const auto result = exact_search(site, {.most_nodes = 200'000});
       if (!result.best.empty() && (!machines || result.best.front().machines < *machines)) machines = result.best.front().machines;

@@ -8,16 +8,32 @@
 
 namespace mayfly {
 
-Kind make_kind(std::string name, const Worker& worker, std::vector<Offer> ladder, int quota) {
-  Kind kind{.name = std::move(name), .worker = worker, .ladder = std::move(ladder)};
-  std::stable_sort(kind.ladder.begin(), kind.ladder.end(), [](const Offer& a, const Offer& b) {
-    return std::tie(a.rate.value, a.market, a.zone) < std::tie(b.rate.value, b.market, b.zone);
+Kind make_kind(const Worker& worker, std::vector<Offer> offers, std::vector<TypeLimit> limits) {
+  Kind kind{.worker = worker};
+  std::stable_sort(offers.begin(), offers.end(), [](const Offer& a, const Offer& b) {
+    return std::tie(a.rate.value, a.type, a.market, a.zone) < std::tie(b.rate.value, b.type, b.market, b.zone);
   });
-  double total = 0;
-  for (const Offer& offer : kind.ladder) {
-    for (int n = 0; n < offer.limit && kind.limit() < quota; ++n) {
-      total += offer.rate.value;
-      kind.hourly.push_back(total);
+  if (!offers.empty()) kind.name = offers.front().type;
+  const auto take = [&](Offer& offer, int most) {
+    Offer rung = offer;
+    rung.limit = std::min(offer.limit, most);
+    if (rung.limit <= 0) return 0;
+    offer.limit -= rung.limit;
+    for (int n = 0; n < rung.limit; ++n) kind.hourly.push_back(kind.hourly.back() + rung.rate.value);
+    kind.ladder.push_back(rung);
+    return rung.limit;
+  };
+  // What runs already stands first, at its cheapest offers; what may be added follows by price.
+  for (const bool running : {true, false}) {
+    for (Offer& offer : offers) {
+      const auto limit = std::find_if(limits.begin(), limits.end(), [&](const TypeLimit& l) { return l.type == offer.type; });
+      MAYFLY_CHECK(limit != limits.end(), "every offer's type has a limit");
+      const int taken = take(offer, running ? limit->existing : limit->quota);
+      limit->quota -= taken;
+      if (running) {
+        limit->existing -= taken;
+        kind.existing += taken;
+      }
     }
   }
   return kind;

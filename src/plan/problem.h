@@ -12,6 +12,7 @@ namespace mayfly {
 
 /// One rung of a price ladder: up to `limit` machines at `rate` each.
 struct Offer {
+  std::string type{};
   Market market = Market::on_demand;
   std::string zone{};  ///< empty: any
   UsdPerHour rate{};
@@ -19,20 +20,26 @@ struct Offer {
   bool operator==(const Offer&) const = default;
 };
 
-/// Machines of one type. Models see no difference between its offers, so the cheapest ones are always taken first and
-/// a count alone says what the machines cost.
+/// Machines that no model can tell apart: one type from several markets and zones, or several types that do the job alike.
+/// The cheapest offers are always taken first, so a count alone says what the machines cost.
 struct Kind {
-  std::string name{};
+  std::string name{};                 ///< of the cheapest type
   Worker worker{};
-  std::vector<Offer> ladder{};        ///< by rate
+  std::vector<Offer> ladder{};        ///< the existing machines, then the others by rate
   std::vector<double> hourly{0.0};    ///< USD/h of the first n machines, n = 0 .. limit
   int existing = 0;                   ///< already running; part of every cluster
 
   int limit() const { return static_cast<int>(hourly.size()) - 1; }
 };
 
-/// Builds the prices of the first n machines out of the ladder, for at most `quota` machines.
-Kind make_kind(std::string name, const Worker& worker, std::vector<Offer> ladder, int quota);
+/// How many machines of a type there may be, and how many of them run already.
+struct TypeLimit {
+  std::string type{};
+  int quota = 0;
+  int existing = 0;
+};
+/// Builds the ladder and the prices of the first n machines. Offers of a type count against its limit together.
+Kind make_kind(const Worker& worker, std::vector<Offer> offers, std::vector<TypeLimit> limits);
 
 /// The parameter servers a plan may use, ready made: type, number, price.
 struct ServerChoice {

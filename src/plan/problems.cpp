@@ -32,14 +32,30 @@ std::vector<Offer> offers_of(const InstanceType& type, const std::set<Market>& m
     bool by_zone = false;
     for (const ZonePrice& zone : type.zones) {
       const auto& price = market == Market::spot ? zone.spot : zone.on_demand;
-      if (!price) continue;
+      // A zone of another region (us-west-2a beside us-east-1) cannot train with this one; zone ids (use1-az6) do not tell.
+      const bool elsewhere = !type.region.empty() && !zone.zone.starts_with(type.region) && zone.zone.find("-az") == std::string::npos;
+      if (!price || elsewhere) continue;
       by_zone = true;
-      ladder.push_back({market, zone.zone, price->rate, std::min(quota, zone.quota.value_or(quota))});
+      ladder.push_back({type.name, market, zone.zone, price->rate, std::min(quota, zone.quota.value_or(quota))});
     }
     const auto& price = type.price(market);
-    if (!by_zone && price) ladder.push_back({market, "", price->rate, quota});
+    if (!by_zone && price) ladder.push_back({type.name, market, "", price->rate, quota});
   }
   return ladder;
+}
+
+/// A kind in the making.
+struct Draft {
+  Worker worker{};
+  std::vector<Offer> offers{};
+  std::vector<TypeLimit> limits{};
+};
+
+void add_draft(std::vector<Draft>& drafts, const Worker& worker, std::vector<Offer> offers, TypeLimit limit) {
+  auto draft = std::find_if(drafts.begin(), drafts.end(), [&](const Draft& d) { return d.worker == worker; });
+  if (draft == drafts.end()) draft = drafts.insert(drafts.end(), Draft{.worker = worker});
+  draft->offers.insert(draft->offers.end(), offers.begin(), offers.end());
+  draft->limits.push_back(std::move(limit));
 }
 
 /// More of everything for no more money: the other choice can never be part of a cheaper plan.
@@ -110,8 +126,9 @@ Result<PlanProblems> make_problems(const Profile& profile, const Catalog& catalo
     }
   }
   PlanProblems result;
-  std::map<Site, Problem> sites;
+  std::map<Site, std::vector<Draft>> drafts;
   std::map<std::string, int> left_out;
+  int off_curve = 0;
   std::string first_reason;
   for (const InstanceType& type : catalog.types) {
     const int existing = existing_of(type, request);
@@ -124,6 +141,11 @@ Result<PlanProblems> make_problems(const Profile& profile, const Catalog& catalo
     }
     const auto worker = make_worker(profile, type, catalog);
     const bool cynthia = request.predictor == Predictor::cynthia;
+    if (worker && std::holds_alternative<ToLoss>(request.target) && existing == 0 &&
+        (worker->batch < profile.loss->batch_min || worker->batch > profile.loss->batch_max)) {
+      ++off_curve;
+      continue;
+    }
     if (!worker || (cynthia && worker->gflops <= 0)) {
       if (existing > 0) return unexpected(worker ? Error{fmt::format("profile '{}' has no gflops for {}", profile.name, type.name)} : worker.error());
       // CPU machines nobody measured are not candidates anyone expects to hear about.
@@ -133,14 +155,13 @@ Result<PlanProblems> make_problems(const Profile& profile, const Catalog& catalo
       }
       continue;
     }
-    Problem& problem = sites[{type.cloud, type.region}];
-    Kind kind = make_kind(type.name, *worker, std::move(ladder), quota);
-    kind.existing = existing;
-    if (kind.limit() < existing) return fail("{} existing {}, but only {} can be priced", existing, type.name, kind.limit());
-    problem.kinds.push_back(std::move(kind));
+    add_draft(drafts[{type.cloud, type.region}], *worker, std::move(ladder), {type.name, quota, existing});
   }
   std::optional<std::string_view> lacking;
-  for (auto& [site, problem] : sites) {
+  for (auto& [site, kinds] : drafts) {
+    Problem problem;
+    for (Draft& draft : kinds) problem.kinds.push_back(make_kind(draft.worker, std::move(draft.offers), std::move(draft.limits)));
+    std::sort(problem.kinds.begin(), problem.kinds.end(), [](const Kind& a, const Kind& b) { return a.name < b.name; });
     problem.profile = &profile;
     problem.job = make_workload(profile, request.sync);
     problem.predictor = request.predictor;
@@ -176,6 +197,9 @@ Result<PlanProblems> make_problems(const Profile& profile, const Catalog& catalo
   if (total > 0) {
     result.notes.push_back(fmt::format("{} types left out: {}", total, first_reason.empty() ? "not measured" : first_reason));
   }
+  if (off_curve > 0) {
+    result.notes.push_back(fmt::format("{} types left out: their batch is outside the {:g} to {:g} the loss curve was fitted for", off_curve, profile.loss->batch_min, profile.loss->batch_max));
+  }
   if (result.problems.empty() && lacking) {
     return fail("profile '{}' cannot be used with predictor {}: it needs {}", profile.name, name(request.predictor), *lacking);
   }
@@ -189,7 +213,7 @@ PlanOption plan_option(const Problem& problem, const Candidate& candidate) {
     for (const Offer& offer : problem.kinds[k].ladder) {
       const int taken = std::min(left, offer.limit);
       if (taken == 0) continue;
-      option.cluster.push_back({problem.kinds[k].name, offer.market, offer.zone, taken, offer.rate});
+      option.cluster.push_back({offer.type, offer.market, offer.zone, taken, offer.rate});
       left -= taken;
     }
   }

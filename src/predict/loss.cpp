@@ -32,13 +32,13 @@ double loss_after(const LossCurve& curve, const LossConditions& at, double steps
 }
 
 std::optional<double> steps_to_loss(const LossCurve& curve, const LossConditions& at, double loss) {
+  if (loss <= curve.floor || at.batch < curve.batch_min || at.batch > curve.batch_max) return std::nullopt;
   const double k = amplitude(curve, at);
-  if (loss <= curve.floor || k <= 0) return std::nullopt;
   // The operation order of the published prototype, so that its rounded figures come out to the last digit.
-  const double steps = k / (loss - curve.floor);
-  if (curve.form == LossCurve::Form::spotdnn) return std::max(0.0, steps - curve.shift);
-  if (curve.form == LossCurve::Form::cynthia) return steps;
-  return std::max(0.0, steps - k / (curve.initial - curve.floor));
+  double steps = k / (loss - curve.floor);
+  if (curve.form == LossCurve::Form::spotdnn) steps -= curve.shift;
+  if (curve.form == LossCurve::Form::common_start) steps = std::max(0.0, steps - k / (curve.initial - curve.floor));
+  return k > 0 && steps >= 0 ? std::optional(steps) : std::nullopt;
 }
 
 }  // namespace mayfly

@@ -18,7 +18,8 @@ struct LossConditions {
 /// Loss after `steps` normalized iterations.
 double loss_after(const LossCurve& curve, const LossConditions& at, double steps);
 
-/// Steps until the loss is reached: 0 if it is at or below it from the start, nothing if it never is.
+/// Steps until the loss is reached; nothing where the curve does not say: the loss is not above its floor, the batch lies
+/// outside the range it was fitted for, or the form breaks down (spotDNN's falls below zero steps for large batches).
 std::optional<double> steps_to_loss(const LossCurve& curve, const LossConditions& at, double loss);
 
 }  // namespace mayfly

@@ -1,0 +1,117 @@
+#include "support/problems.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "base/check.h"
+#include "plan/planner.h"
+
+namespace mayfly::support {
+namespace {
+
+const std::array<std::string, 5> kPaperOrder{"p3.2xlarge", "g4dn.4xlarge", "g3.8xlarge", "g3.16xlarge", "p2.8xlarge"};
+
+std::size_t kind_named(const Problem& problem, const std::string& name) {
+  for (std::size_t k = 0; k < problem.kinds.size(); ++k) {
+    if (problem.kinds[k].name == name) return k;
+  }
+  return problem.kinds.size();
+}
+
+double uniform(std::mt19937_64& random, double low, double high) {
+  return low + (high - low) * static_cast<double>(random() >> 11) / 9007199254740992.0;
+}
+
+}  // namespace
+
+Profile shipped_profile(const std::string& name) {
+  auto profile = load_profile(std::filesystem::path(MAYFLY_SOURCE_DIR) / "data/profiles" / (name + ".json"));
+  MAYFLY_CHECK(profile.has_value(), profile ? "" : profile.error().message.c_str());
+  return *profile;
+}
+
+Catalog shipped_catalog(const std::string& name) {
+  auto catalog = load_catalog(std::filesystem::path(MAYFLY_SOURCE_DIR) / "data/catalogs" / (name + ".yaml"));
+  MAYFLY_CHECK(catalog.has_value(), catalog ? "" : catalog.error().message.c_str());
+  return *catalog;
+}
+
+std::optional<std::filesystem::path> shared_data() {
+  const auto path = std::filesystem::path(MAYFLY_SOURCE_DIR) / ".." / "shared" / "data";
+  return std::filesystem::exists(path) ? std::optional(path) : std::nullopt;
+}
+
+SpotDnn spotdnn_problem(const std::vector<int>& quotas, double loss, double deadline_s) {
+  SpotDnn made{.profile = shipped_profile("spotdnn-resnet110"), .catalog = shipped_catalog("spotdnn")};
+  PlanRequest request{.target = ToLoss{loss}, .deadline = Seconds(deadline_s), .predictor = Predictor::spotdnn};
+  for (std::size_t i = 0; i < quotas.size(); ++i) request.quota.push_back({kPaperOrder[i], quotas[i]});
+  auto problems = make_problems(made.profile, made.catalog, request);
+  MAYFLY_CHECK(problems && problems->problems.size() == 1, "the spotDNN evaluation is one problem");
+  made.problem = problems->problems.front();
+  return made;
+}
+
+std::vector<int> spotdnn_counts(const Problem& problem, const std::vector<int>& order) {
+  std::vector<int> counts(problem.kinds.size());
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const auto k = kind_named(problem, kPaperOrder[i]);
+    if (k < counts.size()) counts[k] = order[i];
+  }
+  return counts;
+}
+
+std::vector<int> paper_order(const Problem& problem, const std::vector<int>& counts) {
+  std::vector<int> order;
+  for (const auto& name : kPaperOrder) {
+    const auto k = kind_named(problem, name);
+    order.push_back(k < counts.size() ? counts[k] : 0);
+  }
+  return order;
+}
+
+Problem random_problem(const RandomProblem& shape, std::uint64_t seed, Profile& profile) {
+  std::mt19937_64 random(seed);
+  profile = shipped_profile("spotdnn-resnet110");
+  profile.loss->batch_min = 0;
+  profile.loss->batch_max = 1e300;
+  profile.sync = shape.sync;
+  profile.cynthia = CynthiaProfile{.work_gflop = uniform(random, 500, 2000)};
+  if (shape.five_coefficients) profile.loss->cc_offset = uniform(random, 0.1, 1);
+  Problem problem{.profile = &profile, .job = make_workload(profile), .predictor = shape.predictor};
+  problem.target = shape.epochs ? Target(ForEpochs{std::floor(uniform(random, 5, 50))}) : Target(ToLoss{uniform(random, 0.7, 1.2)});
+  for (int k = 0; k < shape.kinds; ++k) {
+    const double gpus = std::exp2(std::floor(uniform(random, 0, 3)));
+    const double speed = uniform(random, 400, 2200);
+    Worker worker{.batch = 1024 * gpus, .nic = 1e9};
+    worker.rate = 142e6;
+    worker.pcie = 2 * gpus * 11.5e6 / 10e9;
+    worker.compute = worker.batch / speed - 2 * 11.5e6 / worker.rate - worker.pcie;
+    worker.gflops = uniform(random, 200, 2000);
+    // Prices follow speed, loosely, as they do in clouds.
+    const double price = speed / 1000 * uniform(random, 0.3, 0.9);
+    std::vector<Offer> offers;
+    const std::string name = "type" + std::string(1, static_cast<char>('a' + k / 26)) + std::string(1, static_cast<char>('a' + k % 26));
+    for (int z = 0; z < shape.zones; ++z) {
+      offers.push_back({name, Market::spot, shape.zones > 1 ? "zone" + std::to_string(z) : "", {price * uniform(random, 0.8, 1.2)}, shape.quota});
+    }
+    problem.kinds.push_back(make_kind(worker, std::move(offers), {{name, shape.quota * shape.zones, 0}}));
+  }
+  for (int s = 1; s <= shape.servers; ++s) {
+    problem.servers.push_back({.type = "server", .pool = {.count = s, .nic = 1.2e9, .cores = 4, .gflops = 100}, .hourly = {s == 1 ? 0.0 : 0.192 * s}});
+  }
+  // A deadline between what a mid-sized random cluster needs and twice that.
+  std::vector<int> counts(problem.kinds.size());
+  const int machines = std::max(1, std::min(8, shape.kinds * shape.quota * shape.zones / 2));
+  for (int i = 0; i < machines;) {
+    const auto k = static_cast<std::size_t>(random() % counts.size());
+    if (counts[k] == problem.kinds[k].limit()) continue;
+    ++counts[k];
+    ++i;
+  }
+  Candidate candidate;
+  if (Evaluator(problem).evaluate(counts, 0, candidate)) problem.deadline = Seconds(candidate.time * uniform(random, 1, 2));
+  return problem;
+}
+
+}  // namespace mayfly::support

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <random>
+#include <string>
+
+#include "plan/search.h"
+
+// Helpers of the tests and benchmarks: shipped files, and random planning problems.
+namespace mayfly::support {
+
+Profile shipped_profile(const std::string& name);
+Catalog shipped_catalog(const std::string& name);
+
+/// ../shared/data, if this checkout has it.
+std::optional<std::filesystem::path> shared_data();
+
+/// The spotDNN evaluation: ResNet-110 with its five types and the given quotas, in the paper's order
+/// [p3.2xlarge, g4dn.4xlarge, g3.8xlarge, g3.16xlarge, p2.8xlarge].
+struct SpotDnn {
+  Profile profile{};
+  Catalog catalog{};
+  Problem problem{};
+};
+SpotDnn spotdnn_problem(const std::vector<int>& quotas, double loss, double deadline_s);
+/// Counts in the paper's order -> counts per kind of the problem.
+std::vector<int> spotdnn_counts(const Problem& problem, const std::vector<int>& paper_order);
+std::vector<int> paper_order(const Problem& problem, const std::vector<int>& counts);
+
+/// A random problem: `kinds` kinds with up to `quota` machines each from `zones` zones, ResNet-110-like; the deadline is
+/// one that some cluster can meet. The profile must outlive the problem.
+struct RandomProblem {
+  Predictor predictor = Predictor::spotdnn;
+  int kinds = 5;
+  int quota = 5;
+  int zones = 1;
+  int servers = 1;
+  Sync sync = Sync::asp;
+  bool epochs = false;
+  bool five_coefficients = false;
+};
+Problem random_problem(const RandomProblem& shape, std::uint64_t seed, Profile& profile);
+
+}  // namespace mayfly::support
