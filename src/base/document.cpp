@@ -115,7 +115,8 @@ class TreeBuilder : public YAML::EventHandler {
     } else if (!frame.key) {
       if (value.kind != Value::Kind::scalar) return wrong(value.line, fmt::format("key {}: want a word", shown(value)));
       const auto [first, fresh] = frame.lines.emplace(value.scalar, value.line);
-      if (!fresh) return wrong(value.line, fmt::format("key {} stands twice (first on line {})", shown(value), first->second));
+      if (!fresh)
+        return wrong(value.line, fmt::format("key {} stands twice (first on line {})", shown(value), first->second));
       frame.key = std::move(value.scalar);
     } else {
       frame.value.entries.emplace_back(std::move(*frame.key), std::move(value));
@@ -162,7 +163,8 @@ bool within(double value, Range range) {
 }  // namespace
 
 const Value* Value::find(std::string_view key) const {
-  const auto found = std::find_if(entries.begin(), entries.end(), [&](const auto& entry) { return entry.first == key; });
+  const auto found =
+      std::find_if(entries.begin(), entries.end(), [&](const auto& entry) { return entry.first == key; });
   return found == entries.end() ? nullptr : &found->second;
 }
 
@@ -214,12 +216,13 @@ void Section::reject(std::string_view key, std::string_view what) {
   if (state_->error) return;
   const Value* at = key.empty() ? nullptr : value_->find(key);
   const auto name = where(key);
-  state_->error = Error{name.empty() ? fmt::format("{}:{}: {}", state_->file, value_->line, what)
-                                     : fmt::format("{}:{}: {}: {}", state_->file, at ? at->line : value_->line, name, what)};
+  state_->error =
+      Error{name.empty() ? fmt::format("{}:{}: {}", state_->file, value_->line, what)
+                         : fmt::format("{}:{}: {}: {}", state_->file, at ? at->line : value_->line, name, what)};
 }
 
 const Value* Section::known(std::string_view key) {
-  if (std::find(known_.begin(), known_.end(), key) == known_.end()) known_.emplace_back(key);
+  known_.emplace(key);
   const Value* value = value_->find(key);
   return value != nullptr && value->kind == Value::Kind::null ? nullptr : value;
 }
@@ -322,7 +325,7 @@ Section Section::section(std::string_view key) {
 std::vector<std::pair<std::string, Section>> Section::each() {
   std::vector<std::pair<std::string, Section>> result;
   for (const auto& [key, value] : value_->entries) {
-    known(key);
+    known_.insert(key);
     if (value.kind == Value::Kind::map) {
       result.emplace_back(key, Section(value, *state_, where(key)));
     } else {
@@ -353,8 +356,9 @@ std::vector<Section> Section::list(std::string_view key) {
 
 void Section::finish() {
   for (const auto& [key, value] : value_->entries) {
-    if (std::find(known_.begin(), known_.end(), key) != known_.end()) continue;
-    reject(key, fmt::format("unknown key{}", did_you_mean(key, known_)));
+    if (known_.contains(key)) continue;
+    const std::vector<std::string> words(known_.begin(), known_.end());
+    reject(key, fmt::format("unknown key{}", did_you_mean(key, words)));
     return;
   }
 }

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -31,9 +32,9 @@ Result<Value> parse_document(std::string_view text, const std::string& file);
 /// What a number in a file must satisfy besides being finite.
 enum class Range { any, positive, non_negative, fraction };
 
-/// A mapping of an input file on its way to becoming a struct. Getters remember the first thing that is wrong and return
-/// an empty value from then on, so a loader reads its fields in a row and asks once, at the end, whether all was well.
-/// Every key asked for is known; finish() reports the others, naming the nearest known one.
+/// A mapping of an input file on its way to becoming a struct. Getters remember the first thing that is wrong and
+/// return an empty value from then on, so a loader reads its fields in a row and asks once, at the end, whether all was
+/// well. Every key asked for is known; finish() reports the others, naming the nearest known one.
 class Section {
  public:
   struct State {
@@ -83,11 +84,11 @@ class Section {
   const Value* value_;
   State* state_;
   std::string path_;
-  std::vector<std::string> known_;
+  std::set<std::string, std::less<>> known_;
 };
 
-/// Reads `file` into a T: `read` takes the root section and returns the T. Checks that the root is a mapping, that `format`
-/// (if not empty) is what the file's `format` key says, and that no key was left over.
+/// Reads `file` into a T: `read` takes the root section and returns the T. Checks that the root is a mapping, that
+/// `format` (if not empty) is what the file's `format` key says, and that no key was left over.
 template <class Read>
 auto read_document(std::string_view text, const std::string& file, std::string_view format, Read read)
     -> Result<decltype(read(std::declval<Section&>()))>;

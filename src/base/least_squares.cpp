@@ -38,15 +38,40 @@ class Residuals {
   const FitProblem* problem_;
 };
 
-std::vector<double> covariance_of(ceres::Problem& ceres_problem, const std::vector<double>& x, double variance) {
-  ceres::Covariance::Options options;
-  options.algorithm_type = ceres::DENSE_SVD;
-  ceres::Covariance covariance(options);
-  const std::vector<std::pair<const double*, const double*>> blocks{{x.data(), x.data()}};
-  if (!covariance.Compute(blocks, &ceres_problem)) return {};
+/// variance * (J^T J)^-1 at the solution; empty where some direction is not determined. (Ceres' own covariance writes
+/// to standard error when that happens.)
+std::vector<double> covariance_of(const FitProblem& problem, const std::vector<double>& x, double variance) {
+  const auto n = static_cast<Eigen::Index>(x.size());
+  Eigen::MatrixXd jacobian(static_cast<Eigen::Index>(problem.residuals), n);
+  std::vector<double> moved = x;
+  std::vector<double> above(problem.residuals);
+  std::vector<double> below(problem.residuals);
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const double step = 1e-6 * std::max(1e-6, std::fabs(x[i]));
+    moved[i] = x[i] + step;
+    problem.evaluate(moved, above);
+    moved[i] = x[i] - step;
+    problem.evaluate(moved, below);
+    moved[i] = x[i];
+    for (std::size_t r = 0; r < above.size(); ++r) {
+      jacobian(static_cast<Eigen::Index>(r), static_cast<Eigen::Index>(i)) = (above[r] - below[r]) / (2 * step);
+    }
+  }
+  // Columns are scaled to one length first: coefficients may differ by many orders of magnitude and still be
+  // determined.
+  const Eigen::VectorXd lengths = jacobian.colwise().norm();
+  if (!lengths.allFinite() || lengths.minCoeff() <= 0) return {};
+  const Eigen::MatrixXd scaled = jacobian * lengths.cwiseInverse().asDiagonal();
+  const Eigen::JacobiSVD<Eigen::MatrixXd> svd(scaled, Eigen::ComputeThinU | Eigen::ComputeThinV);
+  constexpr double kDetermined = 1e-7;
+  if (svd.singularValues()(n - 1) < kDetermined * svd.singularValues()(0)) return {};
+  const Eigen::MatrixXd inverse = lengths.cwiseInverse().asDiagonal() * svd.matrixV() *
+                                  svd.singularValues().array().square().inverse().matrix().asDiagonal() *
+                                  svd.matrixV().transpose() * lengths.cwiseInverse().asDiagonal();
   std::vector<double> result(x.size() * x.size());
-  if (!covariance.GetCovarianceBlock(x.data(), x.data(), result.data())) return {};
-  for (double& entry : result) entry *= variance;
+  for (Eigen::Index i = 0; i < n; ++i) {
+    for (Eigen::Index j = 0; j < n; ++j) result[static_cast<std::size_t>(i * n + j)] = variance * inverse(i, j);
+  }
   return result;
 }
 
@@ -78,7 +103,7 @@ Result<Fit> nonlinear_least_squares(const FitProblem& problem) {
   fit.sum_of_squares = 2 * summary.final_cost;
   if (problem.residuals > problem.start.size()) {
     const double freedom = static_cast<double>(problem.residuals - problem.start.size());
-    fit.covariance = covariance_of(ceres_problem, fit.x, fit.sum_of_squares / freedom);
+    fit.covariance = covariance_of(problem, fit.x, fit.sum_of_squares / freedom);
   }
   return fit;
 }

@@ -57,7 +57,9 @@ Json type_json(const Catalog& catalog, const InstanceType& type) {
   if (type.quota) json["quota"] = *type.quota;
   if (!type.zones.empty()) json["zones"] = Json::array();
   for (const ZonePrice& zone : type.zones) {
-    json["zones"].push_back({{"zone", zone.zone}, {"on_demand", price_json(catalog, zone.on_demand)}, {"spot", price_json(catalog, zone.spot)}});
+    json["zones"].push_back({{"zone", zone.zone},
+                             {"on_demand", price_json(catalog, zone.on_demand)},
+                             {"spot", price_json(catalog, zone.spot)}});
   }
   return json;
 }
@@ -81,25 +83,35 @@ int list(const Options& options) {
     if (type.gpu_count < options.least_gpus) continue;
     shown.push_back(&type);
   }
-  std::stable_sort(shown.begin(), shown.end(), [&](const auto* a, const auto* b) { return sort_key(*a, options.sort) < sort_key(*b, options.sort); });
+  std::stable_sort(shown.begin(), shown.end(), [&](const auto* a, const auto* b) {
+    return sort_key(*a, options.sort) < sort_key(*b, options.sort);
+  });
   if (options.json) {
     Json types = Json::array();
     for (const auto* type : shown) types.push_back(type_json(*catalog, *type));
     Json functions = Json::array();
     for (const auto& f : catalog->functions) {
-      functions.push_back({{"name", f.name}, {"cloud", f.cloud}, {"memory_mib_max", f.memory_mib_max}, {"timeout_s", f.timeout.count()}, {"usd_per_gib_s", f.usd_per_gib_s}});
+      if (!options.cloud.empty() && f.cloud != options.cloud) continue;
+      functions.push_back({{"name", f.name},
+                           {"cloud", f.cloud},
+                           {"memory_mib_max", f.memory_mib_max},
+                           {"timeout_s", f.timeout.count()},
+                           {"usd_per_gib_s", f.usd_per_gib_s}});
     }
     print_json({{"catalog", catalog->name}, {"types", types}, {"functions", functions}});
     return kDone;
   }
-  Table table({"TYPE", "CLOUD", "GPU", ">GPUS", ">GPU GiB", ">TFLOPS", ">VCPU", ">MEM GiB", ">NET Gbit/s", ">ON-DEMAND", ">SPOT", "PRICED"});
+  Table table({"TYPE", "CLOUD", "GPU", ">GPUS", ">GPU GiB", ">TFLOPS", ">VCPU", ">MEM GiB", ">NET Gbit/s", ">ON-DEMAND",
+               ">SPOT", "PRICED"});
   for (const auto* type : shown) {
     const auto& gpu = type->gpu;
     const auto network = type->usable_network();
     const auto& dated = type->spot ? type->spot : type->on_demand;
-    table.add({type->name, type->cloud, gpu ? gpu->model : "-", dash(gpu.has_value(), fmt::format("{}", type->gpu_count)),
-               gpu ? fmt::format("{:g}", gpu->memory_gib) : "-", gpu && gpu->tflops_fp32 ? fmt::format("{:g}", *gpu->tflops_fp32) : "-",
-               fmt::format("{:g}", type->vcpus), fmt::format("{:g}", type->memory_gib),
+    table.add({type->name, type->cloud, gpu ? gpu->model : "-",
+               dash(gpu.has_value(), fmt::format("{}", type->gpu_count)),
+               gpu ? fmt::format("{:g}", gpu->memory_gib) : "-",
+               gpu && gpu->tflops_fp32 ? fmt::format("{:g}", *gpu->tflops_fp32) : "-", fmt::format("{:g}", type->vcpus),
+               fmt::format("{:g}", type->memory_gib),
                network ? fmt::format("{}{:g}", type->network ? "" : "<=", network->value * 8 / 1e9) : "-",
                type->on_demand ? fmt::format("{:.4f}", type->on_demand->rate.value) : "-",
                type->spot ? fmt::format("{:.4f}", type->spot->rate.value) : "-",
@@ -110,7 +122,8 @@ int list(const Options& options) {
     Table functions({"FUNCTIONS", "CLOUD", ">MOST MiB", ">TIME-OUT", ">USD/GiB s", "OF"});
     for (const auto& f : catalog->functions) {
       if (!options.cloud.empty() && f.cloud != options.cloud) continue;
-      functions.add({f.name, f.cloud, fmt::format("{}", f.memory_mib_max), format_duration(f.timeout), fmt::format("{:.8f}", f.usd_per_gib_s), catalog->sources[f.source].date});
+      functions.add({f.name, f.cloud, fmt::format("{}", f.memory_mib_max), format_duration(f.timeout),
+                     fmt::format("{:.8f}", f.usd_per_gib_s), catalog->sources[f.source].date});
     }
     if (!functions.empty()) fmt::print("\n{}", functions.text());
   }
@@ -123,7 +136,16 @@ int show(const Options& options) {
   if (!catalog) return bad_input(catalog.error());
   if (const auto* f = catalog->find_function(options.name)) {
     const Source& source = catalog->sources[f->source];
-    const Json json{{"name", f->name}, {"cloud", f->cloud}, {"memory_mib_min", f->memory_mib_min}, {"memory_mib_max", f->memory_mib_max}, {"memory_mib_step", f->memory_mib_step}, {"timeout_s", f->timeout.count()}, {"usd_per_gib_s", f->usd_per_gib_s}, {"usd_per_request", f->usd_per_request}, {"source", source.title}, {"date", source.date}};
+    const Json json{{"name", f->name},
+                    {"cloud", f->cloud},
+                    {"memory_mib_min", f->memory_mib_min},
+                    {"memory_mib_max", f->memory_mib_max},
+                    {"memory_mib_step", f->memory_mib_step},
+                    {"timeout_s", f->timeout.count()},
+                    {"usd_per_gib_s", f->usd_per_gib_s},
+                    {"usd_per_request", f->usd_per_request},
+                    {"source", source.title},
+                    {"date", source.date}};
     print_json(json);
     return kDone;
   }
@@ -144,18 +166,22 @@ int show(const Options& options) {
   for (const auto& [key, value] : json.items()) {
     if (key == "zones" || key == "source" || value.is_null()) continue;
     if (value.is_object()) {
-      table.add({key, fmt::format("{} USD/h", value["usd_per_hour"].dump()), fmt::format("{}, {}", value["date"].get<std::string>(), value["source"].get<std::string>())});
+      table.add({key, fmt::format("{} USD/h", value["usd_per_hour"].dump()),
+                 fmt::format("{}, {}", value["date"].get<std::string>(), value["source"].get<std::string>())});
       continue;
     }
-    const std::size_t at = key.starts_with("gpu_memory") || key.starts_with("tflops") ? (*type)->gpu->source : source_of(key);
+    const std::size_t at =
+        key.starts_with("gpu_memory") || key.starts_with("tflops") ? (*type)->gpu->source : source_of(key);
     const Source& source = catalog->sources[at];
-    table.add({key, value.is_string() ? value.get<std::string>() : value.dump(), fmt::format("{}, {}{}", source.date, source.title, source.recalled ? " (not re-read)" : "")});
+    table.add({key, value.is_string() ? value.get<std::string>() : value.dump(),
+               fmt::format("{}, {}{}", source.date, source.title, source.recalled ? " (not re-read)" : "")});
   }
   fmt::print("{}", table.text().substr(1));
   if (json.contains("zones")) {
     Table zones({"ZONE", ">ON-DEMAND", ">SPOT"});
     for (const ZonePrice& zone : (*type)->zones) {
-      zones.add({zone.zone, zone.on_demand ? fmt::format("{:.4f}", zone.on_demand->rate.value) : "-", zone.spot ? fmt::format("{:.4f}", zone.spot->rate.value) : "-"});
+      zones.add({zone.zone, zone.on_demand ? fmt::format("{:.4f}", zone.on_demand->rate.value) : "-",
+                 zone.spot ? fmt::format("{:.4f}", zone.spot->rate.value) : "-"});
     }
     fmt::print("\n{}", zones.text());
   }
@@ -165,7 +191,8 @@ int show(const Options& options) {
 std::string today() {
   const auto now = std::chrono::floor<std::chrono::days>(std::chrono::system_clock::now());
   const std::chrono::year_month_day day{now};
-  return fmt::format("{:04}-{:02}-{:02}", static_cast<int>(day.year()), static_cast<unsigned>(day.month()), static_cast<unsigned>(day.day()));
+  return fmt::format("{:04}-{:02}-{:02}", static_cast<int>(day.year()), static_cast<unsigned>(day.month()),
+                     static_cast<unsigned>(day.day()));
 }
 
 int import(const Options& options) {
@@ -175,12 +202,17 @@ int import(const Options& options) {
   if (!text) return bad_input(text.error());
   const bool history = options.from == "aws-spot" || (options.from.empty() && options.file.ends_with(".json"));
   const auto date = options.date.empty() ? today() : options.date;
-  const auto imported = history ? import_spot_history(*text, options.file, *known)
-                                : import_skypilot(*text, options.file, *known, {.name = fmt::format("skypilot-{}", options.cloud), .date = date, .cloud = options.cloud});
+  const auto imported =
+      history
+          ? import_spot_history(*text, options.file, *known)
+          : import_skypilot(*text, options.file, *known,
+                            {.name = fmt::format("skypilot-{}", options.cloud), .date = date, .cloud = options.cloud});
   if (!imported) return bad_input(imported.error());
-  if (const auto saved = save_text(options.output, catalog_yaml(imported->catalog)); !saved) return bad_input(saved.error());
+  if (const auto saved = save_text(options.output, catalog_yaml(imported->catalog)); !saved)
+    return bad_input(saved.error());
   for (const auto& text_note : imported->notes) note(text_note);
-  const Json summary{{"catalog", options.output}, {"types", imported->catalog.types.size()}, {"notes", imported->notes}};
+  const Json summary{
+      {"catalog", options.output}, {"types", imported->catalog.types.size()}, {"notes", imported->notes}};
   if (options.json) {
     print_json(summary);
   } else {
@@ -203,17 +235,23 @@ void add_catalog(CLI::App& program, int& code) {
   lister->add_option("--cloud", options->cloud, "aws, gcp or azure");
   lister->add_option("--gpu", options->gpu, "GPU model, or how its name begins: V100");
   lister->add_option("--min-gpus", options->least_gpus, "at least this many GPUs")->check(CLI::NonNegativeNumber);
-  lister->add_option("--sort", options->sort, "name, price, spot, tflops or network")->capture_default_str()->check(CLI::IsMember({"name", "price", "spot", "tflops", "network"}));
+  lister->add_option("--sort", options->sort, "name, price, spot, tflops or network")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"name", "price", "spot", "tflops", "network"}));
   common(lister);
   lister->callback([options, &code] { code = list(*options); });
   auto* shower = verb->add_subcommand("show", "everything known of one type, with sources and dates");
   shower->add_option("type", options->name, "instance type or function platform")->required();
   common(shower);
   shower->callback([options, &code] { code = show(*options); });
-  auto* importer = verb->add_subcommand("import", "a SkyPilot catalogue CSV, or the JSON of 'aws ec2 describe-spot-price-history'");
+  auto* importer =
+      verb->add_subcommand("import", "a SkyPilot catalogue CSV, or the JSON of 'aws ec2 describe-spot-price-history'");
   importer->add_option("file", options->file, "the file to import")->required();
-  importer->add_option("--from", options->from, "skypilot or aws-spot (default: by the file's ending)")->check(CLI::IsMember({"skypilot", "aws-spot"}));
-  importer->add_option("--cloud", options->cloud, "whose SkyPilot CSV it is: aws, gcp or azure")->default_str("aws")->check(CLI::IsMember({"aws", "gcp", "azure"}));
+  importer->add_option("--from", options->from, "skypilot or aws-spot (default: by the file's ending)")
+      ->check(CLI::IsMember({"skypilot", "aws-spot"}));
+  importer->add_option("--cloud", options->cloud, "whose SkyPilot CSV it is: aws, gcp or azure")
+      ->default_str("aws")
+      ->check(CLI::IsMember({"aws", "gcp", "azure"}));
   importer->add_option("--date", options->date, "day of the prices, YYYY-MM-DD (default: today)");
   importer->add_option("-o,--output", options->output, "catalogue to write")->required();
   common(importer);

@@ -51,7 +51,8 @@ Result<Progress> parse_progress(const std::string& text) {
     const auto number = parse_number(value);
     const bool known = key == "loss" || key == "epochs" || key == "steps";
     if (!known || !number || (key != "loss" && *number < 0)) {
-      return fail("--progress '{}': want loss=, epochs= or steps=, and elapsed=, for example loss=0.9,elapsed=1790s", text);
+      return fail("--progress '{}': want loss=, epochs= or steps=, and elapsed=, for example loss=0.9,elapsed=1790s",
+                  text);
     }
     if (key == "loss") progress.reached = ToLoss{*number};
     if (key == "epochs") progress.reached = ForEpochs{*number};
@@ -93,7 +94,9 @@ Result<void> apply_job(const std::string& path, Question& question) {
     if (!spec.accelerator.empty() && (!type.gpu || !type.gpu->model.starts_with(spec.accelerator))) return false;
     return !spec.accelerator_count || *spec.accelerator_count == type.gpu_count;
   };
-  if (!job->unused.empty()) question.notes.push_back(fmt::format("understood but without effect on the plan: {}", fmt::join(job->unused, ", ")));
+  if (!job->unused.empty())
+    question.notes.push_back(
+        fmt::format("understood but without effect on the plan: {}", fmt::join(job->unused, ", ")));
   return {};
 }
 
@@ -119,7 +122,9 @@ Result<void> apply_options(const Options& options, Question& question) {
   if (const auto ok = machines(options.quota, "--quota", request.quota); !ok) return ok;
   if (const auto ok = machines(options.existing, "--existing", request.existing); !ok) return ok;
   if (!options.server.empty()) {
-    const bool counted = options.server.find('=') != std::string::npos || options.server.find("x") == 1;
+    // m5.xlarge=2 or 2xm5.xlarge name a number, m5.xlarge alone does not.
+    const auto digits = options.server.find_first_not_of("0123456789");
+    const bool counted = options.server.find('=') != std::string::npos || (digits > 0 && digits != std::string::npos && options.server[digits] == 'x');
     if (counted) {
       if (const auto ok = machines(options.server, "--server", request.servers); !ok) return ok;
     } else {
@@ -159,10 +164,12 @@ Result<Question> question_of(const Options& options) {
   }
   if (const auto ok = apply_options(options, question); !ok) return unexpected(ok.error());
   if (question.profile.empty()) {
-    return fail("{}: no profile; measuring a job is not built in yet, so name one with --profile or 'profile:' in the job file",
-                options.job.empty() ? "plan" : options.job);
+    return fail(
+        "{}: no profile; measuring a job is not built in yet, so name one with --profile or 'profile:' in the job file",
+        options.job.empty() ? "plan" : options.job);
   }
-  if (question.request.target == Target(ForSteps{kUnset})) return fail("no target: want one of --loss, --epochs and --steps (or 'objective:' in the job file)");
+  if (question.request.target == Target(ForSteps{kUnset}))
+    return fail("no target: want one of --loss, --epochs and --steps (or 'objective:' in the job file)");
   return question;
 }
 
@@ -178,7 +185,8 @@ int plan(const Options& options) {
   if (!answer) return bad_input(answer.error());
   const Seconds took = std::chrono::steady_clock::now() - start;
   const Context context{.profile = *profile, .catalog = *catalog, .request = question->request, .took = took};
-  const Json document = std::visit([&](const auto& result) { return plan_json(context, result); }, *answer);
+  Json document = std::visit([&](const auto& result) { return plan_json(context, result); }, *answer);
+  for (const auto& text : question->notes) document["notes"].push_back(text);
   if (!options.output.empty()) {
     if (const auto saved = save_text(options.output, document.dump(2) + "\n"); !saved) return bad_input(saved.error());
   }
@@ -200,6 +208,7 @@ int plan(const Options& options) {
     }
     return kDone;
   }
+  for (const auto& text : std::get<Infeasible>(*answer).notes) note(text);
   return kNo;
 }
 
@@ -213,19 +222,30 @@ void add_plan(CLI::App& program, int& code) {
   verb->add_option("--deadline", options->deadline, "90s, 15m, 6h, 2d, 1h30m");
   options->target.add_to(*verb);
   verb->add_option("--budget", options->budget, "USD")->check(CLI::PositiveNumber);
-  verb->add_option("--quota", options->quota, "most machines of a type: g3.8xlarge=5,p3.2xlarge=0; '*=8' for all not named (default: the catalogue's, else 16)");
+  verb->add_option("--quota", options->quota,
+                   "most machines of a type: g3.8xlarge=5,p3.2xlarge=0; '*=8' for all not named (default: the "
+                   "catalogue's, else 16)");
   verb->add_option("--market", options->market, "any of spot,on-demand,serverless (default: all)");
-  verb->add_option("--predictor", options->predictor, "queue, spotdnn, cynthia, lambda or additive")->capture_default_str();
-  verb->add_option("--search", options->search, "exact, window (the published systems' own) or exhaustive")->capture_default_str();
+  verb->add_option("--predictor", options->predictor, "queue, spotdnn, cynthia, lambda or additive")
+      ->capture_default_str();
+  verb->add_option("--search", options->search, "exact, window (the published systems' own) or exhaustive")
+      ->capture_default_str();
   verb->add_option("--catalog", options->catalog, "catalogue file or name (default: the shipped one)");
-  verb->add_option("--server", options->server, "server types to consider: m5.xlarge,c5n.4xlarge, or exactly m5.xlarge=2 (default: all without a GPU)");
-  verb->add_option("--max-servers", options->most_servers, "most servers of one type")->capture_default_str()->check(CLI::Range(1, 64));
+  verb->add_option(
+      "--server", options->server,
+      "server types to consider: m5.xlarge,c5n.4xlarge, or exactly m5.xlarge=2 (default: all without a GPU)");
+  verb->add_option("--max-servers", options->most_servers, "most servers of one type")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 64));
   verb->add_option("--existing", options->existing, "machines already running: g3.16xlarge=3");
   verb->add_option("--progress", options->progress, "what they have reached: loss=0.9,elapsed=1790s");
-  verb->add_option("--sync", options->sync, "asp or bsp (default: the profile's)")->check(CLI::IsMember({"asp", "bsp"}));
+  verb->add_option("--sync", options->sync, "asp or bsp (default: the profile's)")
+      ->check(CLI::IsMember({"asp", "bsp"}));
   verb->add_option("-o,--output", options->output, "write plan.json");
   verb->add_flag("--json", options->json, "print one JSON document");
-  verb->footer("Example: mayfly plan --profile spotdnn-resnet110 --deadline 45m --loss 0.8\nExit code 3: no plan keeps the promise; the constraint that binds is named.");
+  verb->footer(
+      "Example: mayfly plan --profile spotdnn-resnet110 --deadline 45m --loss 0.8\nExit code 3: no plan keeps the "
+      "promise; the constraint that binds is named.");
   verb->callback([options, &code] { code = plan(*options); });
 }
 

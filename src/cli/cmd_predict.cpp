@@ -44,6 +44,7 @@ Result<Inputs> load(const Options& options) {
   if (!predictor) return unexpected(predictor.error());
   const auto market = parse_market(options.market);
   if (!market) return unexpected(market.error());
+  if (*market == Market::serverless) return fail("--market serverless: want spot or on-demand; functions are predicted with --predictor lambda");
   const auto target = options.target.target();
   if (!target) return unexpected(target.error());
   auto catalog = load_catalog(find_catalog(options.catalog));
@@ -55,7 +56,11 @@ Result<Inputs> load(const Options& options) {
     if (!fitted) return unexpected(fitted.error());
     profile->loss = fitted->curve;
   }
-  inputs = {.catalog = std::move(*catalog), .profile = std::move(*profile), .predictor = *predictor, .market = *market, .target = *target};
+  inputs = {.catalog = std::move(*catalog),
+            .profile = std::move(*profile),
+            .predictor = *predictor,
+            .market = *market,
+            .target = *target};
   if (options.sync == "asp") inputs.sync = Sync::asp;
   if (options.sync == "bsp") inputs.sync = Sync::bsp;
   if (inputs.target) {
@@ -81,13 +86,19 @@ Result<Machines> cluster_of(const Inputs& inputs, const std::string& text) {
   if (!counts) return unexpected(counts.error());
   machines.counts = *counts;
   machines.workers.reserve(counts->size());
-  for (const auto& [type_name, count] : *counts) {
+  std::erase_if(machines.counts, [](const MachineCount& machine) { return machine.count == 0; });
+  constexpr std::size_t kMostTypes = 64;
+  if (machines.counts.size() > kMostTypes) {
+    return fail("--cluster: {} types, want at most {}", machines.counts.size(), kMostTypes);
+  }
+  for (const auto& [type_name, count] : machines.counts) {
     const auto type = lookup(inputs.catalog, type_name);
     if (!type) return unexpected(type.error());
     const auto worker = make_worker(inputs.profile, **type, inputs.catalog);
     if (!worker) return unexpected(worker.error());
     if (inputs.predictor == Predictor::cynthia && worker->gflops <= 0) {
-      return fail("profile '{}' has no gflops for {}; the cynthia predictor needs them", inputs.profile.name, type_name);
+      return fail("profile '{}' has no gflops for {}; the cynthia predictor needs them", inputs.profile.name,
+                  type_name);
     }
     machines.workers.push_back(*worker);
     machines.groups.push_back({.worker = &machines.workers.back(), .count = count});
@@ -113,7 +124,9 @@ struct Servers {
 Result<Servers> servers_of(const Inputs& inputs, const std::string& text) {
   Servers servers;
   if (inputs.profile.exchange != Exchange::server) {
-    if (!text.empty()) return fail("--server: profile '{}' exchanges by {}, without servers", inputs.profile.name, name(inputs.profile.exchange));
+    if (!text.empty())
+      return fail("--server: profile '{}' exchanges by {}, without servers", inputs.profile.name,
+                  name(inputs.profile.exchange));
     return servers;
   }
   std::vector<MachineCount> asked;
@@ -126,14 +139,16 @@ Result<Servers> servers_of(const Inputs& inputs, const std::string& text) {
   } else if (!inputs.catalog.server_type.empty()) {
     asked = {{inputs.catalog.server_type, 1}};
   }
-  if (asked.size() != 1 || asked[0].count < 1) return fail("--server '{}': want one type and a count, for example m5.xlarge=1", text);
+  if (asked.size() != 1 || asked[0].count < 1)
+    return fail("--server '{}': want one type and a count, for example m5.xlarge=1", text);
   const auto type = lookup(inputs.catalog, asked[0].type);
   if (!type) return unexpected(type.error());
   servers.type = asked[0].type;
   servers.pool = make_servers(inputs.profile, **type, asked[0].count);
   if (inputs.catalog.server_charged) {
-    const bool own = inputs.profile.server.price && inputs.profile.server.type == servers.type;
-    if (!own && !(*type)->on_demand) return fail("server {} has no on-demand price in catalogue '{}'", servers.type, inputs.catalog.name);
+    const bool own = inputs.profile.server.price && (inputs.profile.server.type.empty() || inputs.profile.server.type == servers.type);
+    if (!own && !(*type)->on_demand)
+      return fail("server {} has no on-demand price in catalogue '{}'", servers.type, inputs.catalog.name);
     servers.hourly = (own ? inputs.profile.server.price->value : (*type)->on_demand->rate.value) * asked[0].count;
   }
   return servers;
@@ -145,7 +160,8 @@ void print_answer(const Json& answer, const Speed& speed) {
     const std::string low = std::string(key) + "_p10";
     const std::string high = std::string(key) + "_p90";
     if (answer.contains(low)) {
-      text += fmt::format(fmt::runtime(fmt::format("  (8 of 10 within {} .. {})", format, format)), answer[low].get<double>(), answer[high].get<double>());
+      text += fmt::format(fmt::runtime(fmt::format("  (8 of 10 within {} .. {})", format, format)),
+                          answer[low].get<double>(), answer[high].get<double>());
     }
     return text;
   };
@@ -155,10 +171,12 @@ void print_answer(const Json& answer, const Speed& speed) {
   table.add({"step", band("step_s", "{:.4g} s")});
   table.add({"speed", band("samples_per_s", "{:.5g} samples/s")});
   table.add({"average batch", fmt::format("{:.5g} samples", answer["wa_batch"].get<double>())});
-  if (!answer["iterations"].is_null()) table.add({"steps needed", fmt::format("{:.6g}", answer["iterations"].get<double>())});
+  if (!answer["iterations"].is_null())
+    table.add({"steps needed", fmt::format("{:.6g}", answer["iterations"].get<double>())});
   if (!answer["loss"].is_null()) table.add({"loss", fmt::format("{:.4g}", answer["loss"].get<double>())});
   if (!answer["time_s"].is_null()) {
-    table.add({"time", fmt::format("{} = {}", format_duration(Seconds(answer["time_s"].get<double>())), band("time_s", "{:.1f} s"))});
+    table.add({"time", fmt::format("{} = {}", format_duration(Seconds(answer["time_s"].get<double>())),
+                                   band("time_s", "{:.1f} s"))});
     table.add({"cost", band("cost_usd", "{:.4f} USD")});
   }
   table.add({"price", fmt::format("{:.4f} USD/h", answer["usd_per_hour"].get<double>())});
@@ -169,7 +187,8 @@ void print_answer(const Json& answer, const Speed& speed) {
   for (const double part : speed.breakdown) whole += part;
   for (std::size_t i = 0; i < kParts; ++i) {
     if (speed.breakdown[i] <= 0) continue;
-    parts.add({"  " + std::string(name(static_cast<Part>(i))), fmt::format("{:.4g}", speed.breakdown[i]), fmt::format("{:.1f} %", 100 * speed.breakdown[i] / whole)});
+    parts.add({"  " + std::string(name(static_cast<Part>(i))), fmt::format("{:.4g}", speed.breakdown[i]),
+               fmt::format("{:.1f} %", 100 * speed.breakdown[i] / whole)});
   }
   fmt::print("\n{}", parts.text());
 }
@@ -204,7 +223,9 @@ Json answer_json(const Inputs& inputs, const Machines& machines, const Servers& 
   answer["bottleneck"] = name(speed.bottleneck());
   answer["breakdown_s"] = breakdown_json(speed);
   if (inputs.profile.checkpoint) {
-    answer["checkpoint_s"] = checkpoint_time(published_checkpoint_fit(), inputs.profile.checkpoint->data_mb, inputs.profile.checkpoint->graph_mb).count();
+    answer["checkpoint_s"] = checkpoint_time(published_checkpoint_fit(), inputs.profile.checkpoint->data_mb,
+                                             inputs.profile.checkpoint->graph_mb)
+                                 .count();
   }
   answer["cluster"] = Json::array();
   for (const auto& [type, count] : machines.counts) answer["cluster"].push_back({{"type", type}, {"n", count}});
@@ -214,17 +235,21 @@ Json answer_json(const Inputs& inputs, const Machines& machines, const Servers& 
 }
 
 int predict_machines(const Options& options, const Inputs& inputs) {
-  if (options.cluster.empty()) return bad_input({"--cluster: missing; want for example --cluster g3.8xlarge=5,g3.16xlarge=3"});
+  if (options.cluster.empty())
+    return bad_input({"--cluster: missing; want for example --cluster g3.8xlarge=5,g3.16xlarge=3"});
   const auto machines = cluster_of(inputs, options.cluster);
   if (!machines) return bad_input(machines.error());
   const auto servers = servers_of(inputs, options.server);
   if (!servers) return bad_input(servers.error());
   const Workload job = make_workload(inputs.profile, inputs.sync);
   if (const auto missing = missing_for(inputs.predictor, job, servers->pool)) {
-    return bad_input({fmt::format("profile '{}' cannot be used with predictor {}: it needs {}", inputs.profile.name, name(inputs.predictor), *missing)});
+    return bad_input({fmt::format("profile '{}' cannot be used with predictor {}: it needs {}", inputs.profile.name,
+                                  name(inputs.predictor), *missing)});
   }
   const Speed speed = cluster_speed(inputs.predictor, job, machines->groups, servers->pool);
-  if (speed.updates_per_s <= 0) return bad_input({fmt::format("--cluster '{}': too small for any measured shape of profile '{}'", options.cluster, inputs.profile.name)});
+  if (speed.updates_per_s <= 0)
+    return bad_input({fmt::format("--cluster '{}': too small for any measured shape of profile '{}'", options.cluster,
+                                  inputs.profile.name)});
   const Json answer = answer_json(inputs, *machines, *servers, speed);
   if (options.json) {
     print_json(answer);
@@ -236,7 +261,12 @@ int predict_machines(const Options& options, const Inputs& inputs) {
   for (const auto& machine : machines->counts) types.push_back(machine.type);
   if (const auto warning = old_prices(inputs.catalog, types, inputs.market)) note(*warning);
   if (inputs.target && answer["iterations"].is_null()) {
-    fmt::print(stderr, "mayfly: {} is out of reach: the loss curve of profile '{}' ends at {}\n", words(*inputs.target), inputs.profile.name, inputs.profile.loss->floor);
+    const LossCurve& curve = *inputs.profile.loss;
+    const bool off_batch = speed.batch < curve.batch_min || speed.batch > curve.batch_max;
+    fmt::print(stderr, "mayfly: {} is out of reach: {}\n", words(*inputs.target),
+               off_batch ? fmt::format("the average batch of {:g} is outside the {:g} to {:g} the loss curve was fitted for",
+                                       speed.batch, curve.batch_min, curve.batch_max)
+                         : fmt::format("the loss curve of profile '{}' ends at {:g}", inputs.profile.name, curve.floor));
     return kNo;
   }
   return kDone;
@@ -245,20 +275,32 @@ int predict_machines(const Options& options, const Inputs& inputs) {
 int predict_functions(const Options& options, const Inputs& inputs) {
   const Profile& profile = inputs.profile;
   if (!profile.serverless || !profile.samples || !profile.dataset_size || !profile.parameters) {
-    return bad_input({fmt::format("profile '{}' cannot be used with predictor lambda: it needs serverless, job.samples, job.dataset_mb and job.parameters_mb", profile.name)});
+    return bad_input(
+        {fmt::format("profile '{}' cannot be used with predictor lambda: it needs serverless, job.samples, "
+                     "job.dataset_mb and job.parameters_mb",
+                     profile.name)});
   }
-  if (options.functions < 1 || options.memory_mib < 1) return bad_input({"--functions and --memory-mib: want both, above 0"});
+  if (options.functions < 1 || options.memory_mib < 1)
+    return bad_input({"--functions and --memory-mib: want both, above 0"});
   const auto* epochs = inputs.target ? std::get_if<ForEpochs>(&*inputs.target) : nullptr;
   if (epochs == nullptr) return bad_input({"--epochs: missing; functions are predicted for epochs"});
   const auto* platform = inputs.catalog.find_function(profile.serverless->platform);
-  if (platform == nullptr) return bad_input({fmt::format("catalogue '{}' has no functions '{}'", inputs.catalog.name, profile.serverless->platform)});
+  if (platform == nullptr)
+    return bad_input(
+        {fmt::format("catalogue '{}' has no functions '{}'", inputs.catalog.name, profile.serverless->platform)});
   if (options.memory_mib < profile.serverless->memory_mib_min || options.memory_mib > platform->memory_mib_max) {
-    return bad_input({fmt::format("--memory-mib {}: want {} to {}", options.memory_mib, profile.serverless->memory_mib_min, platform->memory_mib_max)});
+    return bad_input({fmt::format("--memory-mib {}: want {} to {}", options.memory_mib,
+                                  profile.serverless->memory_mib_min, platform->memory_mib_max)});
   }
   const auto servers = servers_of(inputs, options.server);
   if (!servers) return bad_input(servers.error());
-  const auto p = serverless_prediction(profile, *platform, {options.functions, options.memory_mib}, epochs->epochs, {servers->hourly});
-  Json answer{{"predictor", "lambda"}, {"basis", name(profile.origin.basis)}, {"workers", options.functions}, {"functions", options.functions}, {"memory_mib", options.memory_mib}};
+  const auto p = serverless_prediction(profile, *platform, {options.functions, options.memory_mib}, epochs->epochs,
+                                       {servers->hourly});
+  Json answer{{"predictor", "lambda"},
+              {"basis", name(profile.origin.basis)},
+              {"workers", options.functions},
+              {"functions", options.functions},
+              {"memory_mib", options.memory_mib}};
   const double step = (p.compute + p.exchange).count();
   const double batch = p.local_batch * options.functions;
   answer["step_s"] = step;
@@ -272,7 +314,8 @@ int predict_functions(const Options& options, const Inputs& inputs) {
   answer["usd_per_hour"] = p.cost.value / p.time.count() * 3600;
   Speed speed;
   speed.breakdown[static_cast<std::size_t>(Part::compute)] = p.compute.count();
-  const bool shared = profile.serverless->server_network.value / options.functions < profile.serverless->function_network.value;
+  const bool shared =
+      profile.serverless->server_network.value / options.functions < profile.serverless->function_network.value;
   speed.breakdown[static_cast<std::size_t>(shared ? Part::server_network : Part::worker_network)] = p.exchange.count();
   if (p.iterations > 0) speed.breakdown[static_cast<std::size_t>(Part::fetch)] = p.load.count() / p.iterations;
   answer["bottleneck"] = name(speed.bottleneck());
@@ -289,7 +332,8 @@ int predict_functions(const Options& options, const Inputs& inputs) {
 int predict(const Options& options) {
   const auto inputs = load(options);
   if (!inputs) return bad_input(inputs.error());
-  return inputs->predictor == Predictor::lambda ? predict_functions(options, *inputs) : predict_machines(options, *inputs);
+  return inputs->predictor == Predictor::lambda ? predict_functions(options, *inputs)
+                                                : predict_machines(options, *inputs);
 }
 
 }  // namespace
@@ -301,11 +345,14 @@ void add_predict(CLI::App& program, int& code) {
   verb->add_option("--cluster", options->cluster, "workers: g3.8xlarge=5,g3.16xlarge=3 or 5xg3.8xlarge,3xg3.16xlarge");
   verb->add_option("--server", options->server, "parameter servers: m5.xlarge=1 (default: the profile's)");
   options->target.add_to(*verb);
-  verb->add_option("--predictor", options->predictor, "queue, spotdnn, cynthia, lambda or additive")->capture_default_str();
+  verb->add_option("--predictor", options->predictor, "queue, spotdnn, cynthia, lambda or additive")
+      ->capture_default_str();
   verb->add_option("--catalog", options->catalog, "catalogue file or name (default: the shipped one)");
   verb->add_option("--market", options->market, "prices of: spot or on-demand")->capture_default_str();
-  verb->add_option("--sync", options->sync, "asp or bsp (default: the profile's)")->check(CLI::IsMember({"asp", "bsp"}));
-  verb->add_option("--loss-log", options->loss_log, "fit the loss curve to this log: CSV with a heading step,loss[,batch,workers]");
+  verb->add_option("--sync", options->sync, "asp or bsp (default: the profile's)")
+      ->check(CLI::IsMember({"asp", "bsp"}));
+  verb->add_option("--loss-log", options->loss_log,
+                   "fit the loss curve to this log: CSV with a heading step,loss[,batch,workers]");
   verb->add_option("--functions", options->functions, "number of functions (predictor lambda)");
   verb->add_option("--memory-mib", options->memory_mib, "memory of one function (predictor lambda)");
   verb->add_flag("--json", options->json, "print one JSON document");

@@ -44,7 +44,9 @@ fs::path find_data(const std::string& given, const std::string& folder, const st
 
 }  // namespace
 
-fs::path find_catalog(const std::string& given) { return find_data(given.empty() ? "default" : given, "catalogs", ".yaml"); }
+fs::path find_catalog(const std::string& given) {
+  return find_data(given.empty() ? "default" : given, "catalogs", ".yaml");
+}
 fs::path find_profile(const std::string& given) { return find_data(given, "profiles", ".json"); }
 
 std::string words(const Target& target) {
@@ -63,7 +65,8 @@ void TargetOptions::add_to(CLI::App& verb) {
 
 Result<std::optional<Target>> TargetOptions::target() const {
   for (const auto& value : {loss, epochs, steps}) {
-    if (value && !std::isfinite(*value)) return fail("--loss, --epochs and --steps: '{}', want a finite number", *value);
+    if (value && !std::isfinite(*value))
+      return fail("--loss, --epochs and --steps: '{}', want a finite number", *value);
   }
   if (loss) return Target(ToLoss{*loss});
   if (epochs) return Target(ForEpochs{*epochs});

@@ -13,7 +13,9 @@ int main(int argc, char** argv) {
   CLI::App program{"mayfly: predictable, cheap training of neural networks on machines that may vanish", "mayfly"};
   program.set_version_flag("--version", "mayfly " MAYFLY_VERSION);
   program.require_subcommand(1);
-  program.footer("Run 'mayfly VERB --help' for the options of a verb. Exit codes: 0 done, 1 failed, 2 bad usage or input, 3 the answer is no.");
+  program.footer(
+      "Run 'mayfly VERB --help' for the options of a verb. Exit codes: 0 done, 1 failed, 2 bad usage or input, 3 the "
+      "answer is no.");
   int code = kDone;
   add_predict(program, code);
   add_plan(program, code);

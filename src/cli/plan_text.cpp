@@ -48,7 +48,12 @@ Json target_json(const Target& target) {
 }
 
 Json header_json(const Context& context, bool feasible) {
-  Json json{{"format", "mayfly-plan/1"}, {"feasible", feasible}, {"profile", context.profile.name}, {"catalog", context.catalog.name}, {"predictor", name(context.request.predictor)}, {"target", target_json(context.request.target)}};
+  Json json{{"format", "mayfly-plan/1"},
+            {"feasible", feasible},
+            {"profile", context.profile.name},
+            {"catalog", context.catalog.name},
+            {"predictor", name(context.request.predictor)},
+            {"target", target_json(context.request.target)}};
   json["deadline_s"] = context.request.deadline ? Json(context.request.deadline->count()) : Json();
   json["budget_usd"] = context.request.budget ? Json(context.request.budget->value) : Json();
   return json;
@@ -74,7 +79,8 @@ std::string markets_text(const PlanOption& option) {
 }
 
 std::string machines_text(const PlanOption& option) {
-  if (option.fleet) return fmt::format("{} x {} of {} MiB", option.fleet->functions, option.platform, option.fleet->memory_mib);
+  if (option.fleet)
+    return fmt::format("{} x {} of {} MiB", option.fleet->functions, option.platform, option.fleet->memory_mib);
   return lines_text(option.cluster);
 }
 
@@ -85,13 +91,17 @@ std::string row_deadline(const Context& context, const PlanOption& option) {
   return slack.count() >= 0 ? format_duration(slack) : "late";
 }
 
-Table options_table(const Context& context, const std::vector<PlanOption>& options, const PlanOption& chosen, std::size_t most) {
+Table options_table(const Context& context, const std::vector<PlanOption>& options, const PlanOption& chosen,
+                    std::size_t most) {
   Table table({"MACHINES", "MARKET", "SERVERS", ">USD/h", ">TIME", ">SLACK", ">COST USD", "CHOSEN"});
   std::size_t shown = 0;
   for (const PlanOption& option : options) {
     if (shown++ == most) break;
-    const bool is_chosen = option.cluster == chosen.cluster && option.servers == chosen.servers && option.fleet == chosen.fleet;
-    table.add({machines_text(option), markets_text(option), option.servers.empty() ? "-" : lines_text(option.servers), fmt::format("{:.3f}", option.hourly), format_duration(Seconds(option.time)), row_deadline(context, option), fmt::format("{:.4f}", option.cost), is_chosen ? "  <==" : ""});
+    const bool is_chosen =
+        option.cluster == chosen.cluster && option.servers == chosen.servers && option.fleet == chosen.fleet;
+    table.add({machines_text(option), markets_text(option), option.servers.empty() ? "-" : lines_text(option.servers),
+               fmt::format("{:.3f}", option.hourly), format_duration(Seconds(option.time)),
+               row_deadline(context, option), fmt::format("{:.4f}", option.cost), is_chosen ? "  <==" : ""});
   }
   return table;
 }
@@ -120,6 +130,7 @@ Json plan_json(const Context& context, const Plan& plan) {
   if (!context.request.existing.empty()) {
     json["addition"] = Json::array();
     for (const auto& [type, count] : plan.addition) json["addition"].push_back({{"type", type}, {"n", count}});
+    json["addition_cost_usd"] = plan.chosen.added_cost;
   }
   put(json, "time_s", plan.time);
   put(json, "cost_usd", plan.cost);
@@ -134,7 +145,11 @@ Json plan_json(const Context& context, const Plan& plan) {
     json["bottleneck"] = name(plan.speed->bottleneck());
     json["breakdown_s"] = breakdown_json(*plan.speed);
   }
-  json["search"] = {{"method", plan.search}, {"evaluated", plan.evaluated}, {"time_s", context.took.count()}, {"optimal", plan.optimal}, {"gap", plan.gap}};
+  json["search"] = {{"method", plan.search},
+                    {"evaluated", plan.evaluated},
+                    {"time_s", context.took.count()},
+                    {"optimal", plan.optimal},
+                    {"gap", plan.gap}};
   json["saving"] = Json::object();
   if (plan.on_demand_cost) json["saving"]["on_demand_cost_usd"] = *plan.on_demand_cost;
   if (plan.all_fastest) json["saving"]["all_fastest"] = option_json(*plan.all_fastest);
@@ -164,45 +179,68 @@ std::string plan_text(const Context& context, const Plan& plan, bool colour) {
   constexpr std::size_t kShown = 10;
   out += "Considered: the best mix, and the best of each type alone\n";
   out += options_table(context, plan.considered, plan.chosen, kShown).text("  ");
-  if (plan.considered.size() > kShown) out += fmt::format("  ... and {} dearer ones\n", plan.considered.size() - kShown);
-  out += fmt::format("\nPlan: {}{}\n", bold(machines_text(plan.chosen)), plan.chosen.servers.empty() ? "" : " with " + lines_text(plan.chosen.servers) + " as parameter server");
+  if (plan.considered.size() > kShown)
+    out += fmt::format("  ... and {} dearer ones\n", plan.considered.size() - kShown);
+  out += fmt::format(
+      "\nPlan: {}{}\n", bold(machines_text(plan.chosen)),
+      plan.chosen.servers.empty() ? "" : " with " + lines_text(plan.chosen.servers) + " as parameter server");
   if (!context.request.existing.empty()) {
     std::string added;
-    for (const auto& [type, count] : plan.addition) added += fmt::format("{}{} x {}", added.empty() ? "" : " + ", count, type);
-    out += fmt::format("  add         {}\n", added.empty() ? "nothing" : added);
+    for (const auto& [type, count] : plan.addition)
+      added += fmt::format("{}{} x {}", added.empty() ? "" : " + ", count, type);
+    out += fmt::format("  add         {} for {:.4f} USD\n", added.empty() ? "nothing" : added, plan.chosen.added_cost);
   }
-  const auto band = [](const Estimate& e, auto show) { return e.p10 ? fmt::format("  (8 of 10 within {} .. {})", show(*e.p10), show(*e.p90)) : std::string(); };
+  const auto band = [](const Estimate& e, auto show) {
+    return e.p10 ? fmt::format("  (8 of 10 within {} .. {})", show(*e.p10), show(*e.p90)) : std::string();
+  };
   const auto as_time = [](double s) { return format_duration(Seconds(s)); };
   const auto as_cost = [](double usd) { return fmt::format("{:.2f}", usd); };
-  out += fmt::format("  time        {} = {:.2f} s{}\n", as_time(plan.time.middle), plan.time.middle, band(plan.time, as_time));
+  out += fmt::format("  time        {} = {:.2f} s{}\n", as_time(plan.time.middle), plan.time.middle,
+                     band(plan.time, as_time));
   out += fmt::format("  cost        {:.4f} USD{}\n", plan.cost.middle, band(plan.cost, as_cost));
   if (plan.speed) {
-    out += fmt::format("  speed       {:.5g} samples/s, a step every {:.4g} s, {:.6g} steps; basis: {}\n", plan.speed->samples_per_s, 1 / plan.speed->updates_per_s, plan.iterations, name(plan.basis));
+    out += fmt::format("  speed       {:.5g} samples/s, a step every {:.4g} s, {:.6g} steps; basis: {}\n",
+                       plan.speed->samples_per_s, 1 / plan.speed->updates_per_s, plan.iterations, name(plan.basis));
     out += fmt::format("  bottleneck  {} (", name(plan.speed->bottleneck()));
     double whole = 0;
     for (const double part : plan.speed->breakdown) whole += part;
     std::string parts;
     for (std::size_t i = 0; i < kParts; ++i) {
-      if (plan.speed->breakdown[i] > 0) parts += fmt::format("{}{} {}", parts.empty() ? "" : ", ", name(static_cast<Part>(i)), percent(plan.speed->breakdown[i] / whole));
+      if (plan.speed->breakdown[i] > 0)
+        parts += fmt::format("{}{} {}", parts.empty() ? "" : ", ", name(static_cast<Part>(i)),
+                             percent(plan.speed->breakdown[i] / whole));
     }
     out += parts + ")\n";
   }
   if (plan.functions) {
-    out += fmt::format("  speed       {:.6g} iterations of {:.3f} s compute + {:.3f} s exchange; {} restart{} at the time-out\n", plan.functions->iterations, plan.functions->compute.count(), plan.functions->exchange.count(), plan.functions->restarts, plan.functions->restarts == 1 ? "" : "s");
+    out += fmt::format(
+        "  speed       {:.6g} iterations of {:.3f} s compute + {:.3f} s exchange; {} restart{} at the time-out\n",
+        plan.functions->iterations, plan.functions->compute.count(), plan.functions->exchange.count(),
+        plan.functions->restarts, plan.functions->restarts == 1 ? "" : "s");
   }
   if (plan.on_demand_cost && *plan.on_demand_cost > plan.chosen.cost * 1.0001) {
-    out += fmt::format("  saving      {} against the same machines on demand ({:.2f} USD)\n", percent(1 - plan.chosen.cost / *plan.on_demand_cost), *plan.on_demand_cost);
+    out += fmt::format("  saving      {} against the same machines on demand ({:.2f} USD)\n",
+                       percent(1 - plan.chosen.cost / *plan.on_demand_cost), *plan.on_demand_cost);
   }
-  for (const auto& [label, other] : {std::pair("all fastest", plan.all_fastest), std::pair("all slowest", plan.all_slowest)}) {
-    if (other) out += fmt::format("  {:<11} {}: {:.4f} USD in {}{}\n", label, machines_text(*other), other->cost, as_time(other->time), row_deadline(context, *other) == "late" ? ", too late" : "");
+  for (const auto& [label, other] :
+       {std::pair("all fastest", plan.all_fastest), std::pair("all slowest", plan.all_slowest)}) {
+    if (other)
+      out += fmt::format("  {:<11} {}: {:.4f} USD in {}{}\n", label, machines_text(*other), other->cost,
+                         as_time(other->time), row_deadline(context, *other) == "late" ? ", too late" : "");
   }
-  out += fmt::format("  proof       {}; {} clusters predicted in {:.3g} ms by {}\n", plan.optimal ? "cheapest of all that the quotas allow" : plan.search == "window" ? "none: this search looks at windows only" : fmt::format("not complete, at most {} cheaper", percent(plan.gap)), plan.evaluated, 1e3 * context.took.count(), plan.search);
+  out += fmt::format("  proof       {}; {} clusters predicted in {:.3g} ms by {}\n",
+                     plan.optimal              ? "cheapest of all that the quotas allow"
+                     : plan.search == "window" ? "none: this search looks at windows only"
+                                               : fmt::format("not complete, at most {} cheaper", percent(plan.gap)),
+                     plan.evaluated, 1e3 * context.took.count(), plan.search);
   if (!plan.ties.empty()) {
     out += fmt::format("\nAs good within the prediction's error ({}):\n", percent(plan.relative_sd));
-    for (const PlanOption& tie : plan.ties) out += fmt::format("  {}: {:.4f} USD in {}\n", machines_text(tie), tie.cost, as_time(tie.time));
+    for (const PlanOption& tie : plan.ties)
+      out += fmt::format("  {}: {:.4f} USD in {}\n", machines_text(tie), tie.cost, as_time(tie.time));
   }
   if (!plan.frontier.empty()) {
-    out += "\nTime against cost:\n" + options_table(context, plan.frontier, plan.chosen, plan.frontier.size()).text("  ");
+    out +=
+        "\nTime against cost:\n" + options_table(context, plan.frontier, plan.chosen, plan.frontier.size()).text("  ");
   }
   return out;
 }
@@ -211,11 +249,13 @@ std::string plan_text(const Context& context, const Infeasible& answer, bool) {
   std::string out = fmt::format("No plan keeps this promise: {}: {}\n", context.profile.name, promise(context));
   out += fmt::format("  binds    {}: {}\n", answer.binding, answer.reason);
   if (answer.nearest) {
-    out += fmt::format("  nearest  {}: {} for {:.4f} USD\n", machines_text(*answer.nearest), format_duration(Seconds(answer.nearest->time)), answer.nearest->cost);
+    out += fmt::format("  nearest  {}: {} for {:.4f} USD\n", machines_text(*answer.nearest),
+                       format_duration(Seconds(answer.nearest->time)), answer.nearest->cost);
   }
   if (answer.nearest_loss) {
-    out += context.request.deadline ? fmt::format("           or loss {:.4g} within the deadline\n", *answer.nearest_loss)
-                                    : fmt::format("           any loss above {:.4g}\n", *answer.nearest_loss);
+    out += context.request.deadline
+               ? fmt::format("           or loss {:.4g} within the deadline\n", *answer.nearest_loss)
+               : fmt::format("           any loss above {:.4g}\n", *answer.nearest_loss);
   }
   return out;
 }

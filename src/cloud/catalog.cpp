@@ -68,7 +68,8 @@ class CatalogReader {
     if (auto functions = root.maybe_section("functions")) {
       for (auto& [name, entry] : functions->each()) read_function(name, entry);
     }
-    std::sort(catalog_.types.begin(), catalog_.types.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+    std::sort(catalog_.types.begin(), catalog_.types.end(),
+              [](const auto& a, const auto& b) { return a.name < b.name; });
     if (auto server = root.maybe_section("server")) {
       catalog_.server_type = server->text("type");
       catalog_.server_charged = server->maybe_flag("charged").value_or(true);
@@ -171,7 +172,8 @@ class CatalogReader {
   void read_figure_sources(Section& entry, const Value& sources, InstanceType& type) {
     if (sources.kind != Value::Kind::map) return entry.reject("figure_sources", "want a mapping of figure to source");
     for (const auto& [figure, id] : sources.entries) {
-      if (!entry.has(figure)) entry.reject("figure_sources", fmt::format("names '{}', which this entry does not state", figure));
+      if (!entry.has(figure))
+        entry.reject("figure_sources", fmt::format("names '{}', which this entry does not state", figure));
       type.figure_sources.emplace_back(figure, source_named(entry, "figure_sources", id.scalar));
     }
   }
@@ -186,7 +188,11 @@ class CatalogReader {
     platform.usd_per_request = entry.maybe_number("usd_per_request", Range::non_negative).value_or(0);
     platform.mib_per_vcpu = entry.maybe_number("mib_per_vcpu", Range::positive);
     platform.source = source_of(entry);
-    entry.raw("figure_sources");
+    if (const Value* sources = entry.raw("figure_sources")) {
+      for (const auto& [figure, source] : sources->entries) {
+        platform.figure_sources.emplace_back(figure, source_named(entry, "figure_sources", source.scalar));
+      }
+    }
     if (entry.ok() && platform.memory_mib_max < platform.memory_mib_min) {
       entry.reject("memory_mib_max", "is below memory_mib_min");
     }
@@ -201,7 +207,8 @@ class CatalogReader {
 
 Result<Catalog> parse_catalog(std::string_view text, const std::string& file) {
   auto catalog = read_document(text, file, kFormat, [](Section& root) { return CatalogReader().read(root); });
-  if (catalog && catalog->types.empty() && catalog->functions.empty()) return fail("{}: no types and no functions", file);
+  if (catalog && catalog->types.empty() && catalog->functions.empty())
+    return fail("{}: no types and no functions", file);
   return catalog;
 }
 
@@ -214,7 +221,8 @@ Result<Catalog> load_catalog(const std::filesystem::path& path) {
 Result<std::vector<MachineCount>> parse_machines(std::string_view text) {
   std::vector<MachineCount> machines;
   const auto wanted = [&](std::string_view part) {
-    return fail("machines '{}': want type=count or countxtype, comma-separated, for example g3.8xlarge=5,2xp3.2xlarge", part);
+    return fail("machines '{}': want type=count or countxtype, comma-separated, for example g3.8xlarge=5,2xp3.2xlarge",
+                part);
   };
   for (const auto part : split(text, ',')) {
     const auto item = trimmed(part);

@@ -18,8 +18,8 @@ struct Catalog {
   std::vector<Gpu> gpus{};
   std::vector<InstanceType> types{};  ///< by name
   std::vector<FunctionPlatform> functions{};
-  std::string server_type{};    ///< the parameter server to assume where neither user nor profile names one; may be empty
-  bool server_charged = true;   ///< false reproduces papers that leave the server out of the bill
+  std::string server_type{};  ///< the parameter server to assume where neither user nor profile names one; may be empty
+  bool server_charged = true;  ///< false reproduces papers that leave the server out of the bill
   bool operator==(const Catalog&) const = default;
 
   const InstanceType* find(std::string_view name) const;

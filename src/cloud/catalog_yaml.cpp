@@ -25,6 +25,14 @@ std::string price_yaml(const Catalog& catalog, std::string_view key, const std::
                      in_quotes(catalog.sources[price->source].id));
 }
 
+std::string figure_sources_yaml(const Catalog& catalog, const std::vector<std::pair<std::string, std::size_t>>& list) {
+  std::string out = list.empty() ? "" : "    figure_sources:\n";
+  for (const auto& [figure, source] : list) {
+    out += fmt::format("      {}: {}\n", figure, in_quotes(catalog.sources[source].id));
+  }
+  return out;
+}
+
 std::string type_yaml(const Catalog& catalog, const InstanceType& type) {
   std::string out = fmt::format("  {}:\n    cloud: {}\n", in_quotes(type.name), in_quotes(type.cloud));
   const auto line = [&](std::string_view key, auto value) { out += fmt::format("    {}: {}\n", key, value); };
@@ -40,12 +48,7 @@ std::string type_yaml(const Catalog& catalog, const InstanceType& type) {
   if (type.pcie) line("pcie_gb_per_s", type.pcie->value / 1e9);
   if (type.nvlink) line("nvlink_gb_per_s", type.nvlink->value / 1e9);
   line("source", in_quotes(catalog.sources[type.source].id));
-  if (!type.figure_sources.empty()) {
-    out += "    figure_sources:\n";
-    for (const auto& [figure, source] : type.figure_sources) {
-      out += fmt::format("      {}: {}\n", figure, in_quotes(catalog.sources[source].id));
-    }
-  }
+  out += figure_sources_yaml(catalog, type.figure_sources);
   out += price_yaml(catalog, "on_demand", type.on_demand, 4);
   out += price_yaml(catalog, "spot", type.spot, 4);
   if (type.quota) line("quota", *type.quota);
@@ -82,12 +85,14 @@ std::string catalog_yaml(const Catalog& catalog) {
   for (const auto& type : catalog.types) out += type_yaml(catalog, type);
   if (!catalog.functions.empty()) out += "functions:\n";
   for (const auto& f : catalog.functions) {
-    out += fmt::format("  {}:\n    cloud: {}\n    memory_mib_min: {}\n    memory_mib_max: {}\n    memory_mib_step: {}\n",
-                       in_quotes(f.name), in_quotes(f.cloud), f.memory_mib_min, f.memory_mib_max, f.memory_mib_step);
+    out +=
+        fmt::format("  {}:\n    cloud: {}\n    memory_mib_min: {}\n    memory_mib_max: {}\n    memory_mib_step: {}\n",
+                    in_quotes(f.name), in_quotes(f.cloud), f.memory_mib_min, f.memory_mib_max, f.memory_mib_step);
     out += fmt::format("    timeout_s: {}\n    usd_per_gib_s: {}\n    usd_per_request: {}\n", f.timeout.count(),
                        f.usd_per_gib_s, f.usd_per_request);
     if (f.mib_per_vcpu) out += fmt::format("    mib_per_vcpu: {}\n", *f.mib_per_vcpu);
     out += fmt::format("    source: {}\n", in_quotes(catalog.sources[f.source].id));
+    out += figure_sources_yaml(catalog, f.figure_sources);
   }
   if (!catalog.server_type.empty()) {
     out += fmt::format("server: {{type: {}, charged: {}}}\n", in_quotes(catalog.server_type), catalog.server_charged);

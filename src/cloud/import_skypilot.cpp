@@ -323,7 +323,7 @@ class SkypilotImport {
 
   void take_figures(Machine& machine, const InstanceType& known) {
     InstanceType& type = machine.type;
-    const auto take = [&](auto InstanceType::*figure, std::string_view key) {
+    const auto take = [&](auto InstanceType::* figure, std::string_view key) {
       if (!(known.*figure)) return;
       const auto own = std::find_if(known.figure_sources.begin(), known.figure_sources.end(),
                                     [&](const auto& entry) { return entry.first == key; });

@@ -91,6 +91,7 @@ struct FunctionPlatform {
   double usd_per_request = 0;
   std::optional<double> mib_per_vcpu{};
   std::size_t source = 0;
+  std::vector<std::pair<std::string, std::size_t>> figure_sources{};
   bool operator==(const FunctionPlatform&) const = default;
 };
 

@@ -1,6 +1,8 @@
 #include "job/job_spec.h"
 
+#include <algorithm>
 #include <array>
+#include <cctype>
 
 #include "base/file.h"
 #include "base/text.h"
@@ -8,12 +10,12 @@
 namespace mayfly {
 namespace {
 
-constexpr std::array<std::string_view, 15> kSkyPilotKeys{"workdir", "num_nodes", "envs",    "secrets", "file_mounts",
-                                                         "volumes", "setup",     "run",     "config",  "service",
-                                                         "inputs",  "outputs",   "event_callback", "experimental", "pool"};
+constexpr std::array<std::string_view, 15> kSkyPilotKeys{
+    "workdir", "num_nodes", "envs",   "secrets", "file_mounts",    "volumes",      "setup", "run",
+    "config",  "service",   "inputs", "outputs", "event_callback", "experimental", "pool"};
 constexpr std::array<std::string_view, 15> kSkyPilotResources{
-    "cpus",         "memory",  "max_hourly_cost", "any_of",  "ordered", "job_recovery", "disk_size", "disk_tier",
-    "network_tier", "ports",   "image_id",        "labels",  "autostop", "priority",    "local_disk"};
+    "cpus",         "memory", "max_hourly_cost", "any_of", "ordered",  "job_recovery", "disk_size", "disk_tier",
+    "network_tier", "ports",  "image_id",        "labels", "autostop", "priority",     "local_disk"};
 
 std::optional<Seconds> read_duration(Section& section, std::string_view key) {
   const auto text = section.maybe_text(key);
@@ -41,7 +43,8 @@ void read_objective(Section section, JobSpec& job) {
 void read_elastic(Section section, JobSpec& job) {
   job.least_workers = section.maybe_integer("min");
   job.most_workers = section.maybe_integer("max");
-  if (job.least_workers && job.most_workers && *job.least_workers > *job.most_workers) section.reject("min", "is above max");
+  if (job.least_workers && job.most_workers && *job.least_workers > *job.most_workers)
+    section.reject("min", "is above max");
   section.finish();
 }
 
@@ -58,11 +61,13 @@ void read_accelerators(Section& section, JobSpec& job) {
     job.accelerator = value->entries[0].first;
     count = value->entries[0].second.scalar;
   } else {
-    return section.reject("accelerators", "want NAME or NAME:COUNT");
+    job.unused.push_back("resources.accelerators (a choice of several)");
+    return;
   }
   if (count.empty()) return;
   const auto number = parse_integer(count);
-  if (!number || *number <= 0) return section.reject("accelerators", fmt::format("count '{}', want a whole number above 0", count));
+  if (!number || *number <= 0)
+    return section.reject("accelerators", fmt::format("count '{}', want a whole number above 0", count));
   job.accelerator_count = *number;
 }
 
@@ -74,9 +79,12 @@ void read_resources(Section section, JobSpec& job) {
     };
     job.cloud = word(0);
     job.region = word(1);
+    if (!word(2).empty()) job.unused.push_back("resources.infra (the zone)");
   }
   if (const auto cloud = section.maybe_text("cloud")) job.cloud = *cloud;
   if (const auto region = section.maybe_text("region")) job.region = *region;
+  std::transform(job.cloud.begin(), job.cloud.end(), job.cloud.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   if (section.raw("zone") != nullptr) job.unused.push_back("resources.zone");
   job.instance_type = section.maybe_text("instance_type").value_or("");
   read_accelerators(section, job);

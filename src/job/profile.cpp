@@ -112,7 +112,6 @@ CynthiaProfile read_cynthia(Section section) {
   CynthiaProfile cynthia{.work_gflop = section.number("work_gflop", Range::positive)};
   cynthia.base_gflops = section.maybe_number("base_gflops", Range::positive);
   cynthia.server_gflops_used = section.maybe_number("server_gflops_used", Range::positive);
-  cynthia.server_rate_used = maybe_rate(section, "server_mb_per_s_used");
   section.finish();
   return cynthia;
 }
@@ -267,15 +266,17 @@ Profile read_profile(Section& root) {
     fit->finish();
   }
   if (auto fit = root.maybe_section("batch_fit")) {
-    profile.batch_fit = {.samples_per_mb = fit->number("samples_per_mb", Range::positive), .offset = fit->number("offset")};
+    profile.batch_fit = {.samples_per_mb = fit->number("samples_per_mb", Range::positive),
+                         .offset = fit->number("offset")};
     fit->finish();
   }
   if (auto loss = root.maybe_section("loss")) profile.loss = read_loss(*loss);
   if (auto cynthia = root.maybe_section("cynthia")) profile.cynthia = read_cynthia(*cynthia);
   if (auto serverless = root.maybe_section("serverless")) profile.serverless = read_serverless(*serverless);
   if (auto loader = root.maybe_section("loader")) {
-    profile.loader = {.prep_samples_per_s_per_vcpu = loader->maybe_number("prep_samples_per_s_per_vcpu", Range::positive),
-                      .fetch_samples_per_s = loader->maybe_number("fetch_samples_per_s", Range::positive)};
+    profile.loader = {
+        .prep_samples_per_s_per_vcpu = loader->maybe_number("prep_samples_per_s_per_vcpu", Range::positive),
+        .fetch_samples_per_s = loader->maybe_number("fetch_samples_per_s", Range::positive)};
     loader->finish();
   }
   if (auto checkpoint = root.maybe_section("checkpoint")) {
@@ -285,7 +286,8 @@ Profile read_profile(Section& root) {
   }
   if (auto pipeline = root.maybe_section("pipeline")) profile.pipeline = read_pipeline(*pipeline);
   profile.recovery = maybe_seconds(root, "recovery_s", Range::non_negative);
-  if (profile.exchange == Exchange::pipeline && !profile.pipeline) root.reject("pipeline", "missing; job.exchange is pipeline");
+  if (profile.exchange == Exchange::pipeline && !profile.pipeline)
+    root.reject("pipeline", "missing; job.exchange is pipeline");
   return profile;
 }
 

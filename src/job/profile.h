@@ -32,12 +32,12 @@ struct Origin {
 
 /// One machine training alone (with a server that nobody else uses, where the job has one).
 struct TypeProfile {
-  double batch = 0;                            ///< samples per step of the whole machine
-  std::optional<Seconds> step{};               ///< whole step: compute and exchange
-  std::optional<Seconds> compute{};            ///< the part of it before anything leaves the machine
-  double relative_sd = 0;                      ///< of the step time, between repetitions; 0 = not known
-  std::optional<double> gflops{};              ///< Cynthia's capability of a machine
-  std::optional<BytesPerSecond> network{};     ///< as measured, overriding the catalogue
+  double batch = 0;                         ///< samples per step of the whole machine
+  std::optional<Seconds> step{};            ///< whole step: compute and exchange
+  std::optional<Seconds> compute{};         ///< the part of it before anything leaves the machine
+  double relative_sd = 0;                   ///< of the step time, between repetitions; 0 = not known
+  std::optional<double> gflops{};           ///< Cynthia's capability of a machine
+  std::optional<BytesPerSecond> network{};  ///< as measured, overriding the catalogue
   Basis basis = Basis::measured;
   bool operator==(const TypeProfile&) const = default;
 };
@@ -52,11 +52,11 @@ struct LinkProfile {
 
 /// The parameter server as this job meets it.
 struct ServerProfile {
-  std::string type{};                        ///< default server type; may be empty
-  std::optional<BytesPerSecond> network{};   ///< overrides the catalogue
-  std::optional<Seconds> cpu{};              ///< core-seconds per update
-  std::optional<Seconds> demand{};           ///< busy time per update of one whole server, as calibrated
-  std::optional<UsdPerHour> price{};         ///< overrides the catalogue
+  std::string type{};                       ///< default server type; may be empty
+  std::optional<BytesPerSecond> network{};  ///< overrides the catalogue
+  std::optional<Seconds> cpu{};             ///< core-seconds per update
+  std::optional<Seconds> demand{};          ///< busy time per update of one whole server, as calibrated
+  std::optional<UsdPerHour> price{};        ///< overrides the catalogue
   bool operator==(const ServerProfile&) const = default;
 };
 
@@ -78,23 +78,22 @@ struct BatchFit {
 struct LossCurve {
   enum class Form { spotdnn, cynthia, common_start };
   Form form = Form::spotdnn;
-  double shift = 0;                      ///< spotdnn gamma1
-  double batch_slope = 0;                ///< spotdnn gamma2 (negative); common-start: the same role
-  double scale = 0;                      ///< spotdnn gamma3, cynthia beta0
-  std::optional<double> cc_offset{};     ///< spotdnn gamma4 of the final paper; absent: the draft's four-coefficient form
-  double floor = 0;                      ///< spotdnn gamma5 (draft gamma4), cynthia beta1
-  double initial = 0;                    ///< common-start: loss before the first step
-  double relative_sd = 0;                ///< of the number of steps to a loss; 0 = not known
-  double batch_min = 0;                  ///< weighted batches the curve was fitted for; it says nothing of others
+  double shift = 0;                   ///< spotdnn gamma1
+  double batch_slope = 0;             ///< spotdnn gamma2 (negative); common-start: the same role
+  double scale = 0;                   ///< spotdnn gamma3, cynthia beta0
+  std::optional<double> cc_offset{};  ///< spotdnn gamma4 of the final paper; absent: the draft's four-coefficient form
+  double floor = 0;                   ///< spotdnn gamma5 (draft gamma4), cynthia beta1
+  double initial = 0;                 ///< common-start: loss before the first step
+  double relative_sd = 0;             ///< of the number of steps to a loss; 0 = not known
+  double batch_min = 0;               ///< weighted batches the curve was fitted for; it says nothing of others
   double batch_max = 1e300;
   bool operator==(const LossCurve&) const = default;
 };
 
 struct CynthiaProfile {
-  double work_gflop = 0;                         ///< one iteration over the whole mini-batch
-  std::optional<double> base_gflops{};           ///< the profiled worker
-  std::optional<double> server_gflops_used{};    ///< server CPU drawn by that one worker
-  std::optional<BytesPerSecond> server_rate_used{};
+  double work_gflop = 0;                       ///< one iteration over the whole mini-batch
+  std::optional<double> base_gflops{};         ///< the profiled worker
+  std::optional<double> server_gflops_used{};  ///< server CPU drawn by that one worker
   bool operator==(const CynthiaProfile&) const = default;
 };
 
@@ -104,18 +103,18 @@ struct ServerlessProfile {
   int memory_mib_min = 0;
   int memory_mib_max = 0;
   int memory_mib_step = 64;
-  double rate_slope = 0;   ///< samples/s per MiB
-  double rate_offset = 0;  ///< samples/s
+  double rate_slope = 0;        ///< samples/s per MiB
+  double rate_offset = 0;       ///< samples/s
   double local_batch = 0;       ///< smallest that fills the function's CPU
   double global_batch_max = 0;  ///< largest with which the job still converges
   double load_slope = 0;        ///< MB/s per MiB, function <- object store
   double load_offset = 0;
-  double load_saturation_mib = 0;  ///< memory above which loading is no faster; 0 = none
-  std::optional<BytesPerSecond> store{};     ///< object store's limit
-  BytesPerSecond function_network{};         ///< function <-> server, alone
-  BytesPerSecond server_network{};           ///< shared by all functions
-  bool whole_iterations = true;              ///< an epoch drops its last partial batch
-  Seconds restart{0};                        ///< stall at each time-out
+  double load_saturation_mib = 0;         ///< memory above which loading is no faster; 0 = none
+  std::optional<BytesPerSecond> store{};  ///< object store's limit
+  BytesPerSecond function_network{};      ///< function <-> server, alone
+  BytesPerSecond server_network{};        ///< shared by all functions
+  bool whole_iterations = true;           ///< an epoch drops its last partial batch
+  Seconds restart{0};                     ///< stall at each time-out
   bool operator==(const ServerlessProfile&) const = default;
 };
 
@@ -155,8 +154,8 @@ struct BuildTime {
   Seconds time{};
   bool operator==(const BuildTime&) const = default;
 };
-/// Rebuilding process groups. `per`: what the base time multiplies; a step function of the data-parallel width has one entry
-/// per step in `from_width`.
+/// Rebuilding process groups. `per`: what the base time multiplies; a step function of the data-parallel width has one
+/// entry per step in `from_width`.
 struct GroupCost {
   std::string per{};  ///< "groups" (d + p + 1 + d p), "machines" (d p) or "width"
   Seconds fixed{};
@@ -213,11 +212,11 @@ struct Profile {
   Origin origin{};
   std::string model{};
   std::string dataset{};
-  std::optional<Samples> samples{};        ///< of one epoch
+  std::optional<Samples> samples{};  ///< of one epoch
   std::optional<Bytes> dataset_size{};
-  std::optional<Bytes> parameters{};       ///< = bytes of one gradient
+  std::optional<Bytes> parameters{};  ///< = bytes of one gradient
   std::optional<double> tensors{};
-  std::optional<double> gflops{};          ///< as TFProf counts them, in units of 2^30; for the step-time regression
+  std::optional<double> gflops{};  ///< as TFProf counts them, in units of 2^30; for the step-time regression
   Sync sync = Sync::asp;
   Exchange exchange = Exchange::server;
   std::map<std::string, TypeProfile, std::less<>> types{};
@@ -231,7 +230,7 @@ struct Profile {
   LoaderProfile loader{};
   std::optional<CheckpointSize> checkpoint{};
   std::optional<PipelineProfile> pipeline{};
-  std::optional<Seconds> recovery{};       ///< lost when the cluster changes under way
+  std::optional<Seconds> recovery{};  ///< lost when the cluster changes under way
   bool operator==(const Profile&) const = default;
 };
 

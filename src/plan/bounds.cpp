@@ -54,8 +54,8 @@ RateBounds rate_bounds(const Problem& problem, const ServerChoice& server, int w
   const bool queue = problem.predictor == Predictor::queue;
   // Every worker goes at its own pace, or the cluster at the pace of its slowest. A mean is never below the least, so
   // there each of n workers contributes an n-th of the updates it could make alone among equals.
-  const bool together = !pipeline && (problem.job.sync == Sync::bsp || (queue && server.pool.count == 0)) &&
-                        (queue || cynthia);
+  const bool together =
+      !pipeline && (problem.job.sync == Sync::bsp || (queue && server.pool.count == 0)) && (queue || cynthia);
   RateBounds bounds{.cap = INFINITY, .exact = !together && !queue && !cynthia, .cap_beyond = INFINITY};
   double fastest = 0;
   double largest_batch = 0;
@@ -67,7 +67,8 @@ RateBounds rate_bounds(const Problem& problem, const ServerChoice& server, int w
     if (together || (!cynthia && !shared)) updates /= workers;
     bounds.updates.push_back(updates);
     // At worst a worker finds all the others at the server.
-    bounds.slowed.push_back(shared ? 1 / (1 / updates + (workers - 1) / queue_server_limit(problem.job, server.pool)) : updates);
+    bounds.slowed.push_back(shared ? 1 / (1 / updates + (workers - 1) / queue_server_limit(problem.job, server.pool))
+                                   : updates);
     const double batch = pipeline ? problem.job.global_batch : kind.worker.batch * (together ? workers : 1);
     bounds.rate.push_back(samples ? updates * batch : updates);
     if (shared) {
@@ -81,7 +82,8 @@ RateBounds rate_bounds(const Problem& problem, const ServerChoice& server, int w
     bounds.cap = fastest * unit;
     bounds.cap_beyond = queue_server_limit(problem.job, server.pool) * unit;
   }
-  if (problem.predictor == Predictor::spotdnn && spotdnn_contention(*problem.job.contention, workers) >= 1 && !samples) {
+  if (problem.predictor == Predictor::spotdnn && spotdnn_contention(*problem.job.contention, workers) >= 1 &&
+      !samples) {
     // Fully contended, the exchange alone takes n 2S / B_ps, however fast the machines are.
     const double link = server.pool.nic * server.pool.count;
     bool contended = true;

@@ -18,8 +18,8 @@ constexpr int kMostWorkers = 1024;
 /// Fronts whose bound is computed after the search was cut short.
 constexpr int kMostBounded = 400;
 
-// Terms. A *front* is one server choice with one number of workers n. Within it P, U and Y are sums over the workers: of
-// prices, of update rates (or samples per second) and of efforts. Two shapes of problem occur:
+// Terms. A *front* is one server choice with one number of workers n. Within it P, U and Y are sums over the workers:
+// of prices, of update rates (or samples per second) and of efforts. Two shapes of problem occur:
 //
 //   fixed work W    cost = W P / U,      in time when  U >= W / T
 //   linear work     cost = P Y / U^2,    in time when  Y <= T U^2        (towards a loss; docs/models.md#exact)
@@ -38,17 +38,25 @@ constexpr std::size_t kSums = kMultipliers.size() + 1;
 
 class Front {
  public:
-  Front(const Problem& problem, std::size_t server, int workers, const RateBounds& bounds, Evaluator& evaluator, Best& best,
-        const SearchOptions& options)
-      : problem_(problem), server_(server), workers_(workers), bounds_(bounds), evaluator_(evaluator), best_(best),
-        options_(options), line_(linear_work(problem, workers)), counts_(problem.kinds.size()) {
+  Front(const Problem& problem, std::size_t server, int workers, const RateBounds& bounds, Evaluator& evaluator,
+        Best& best, const SearchOptions& options)
+      : problem_(problem),
+        server_(server),
+        workers_(workers),
+        bounds_(bounds),
+        evaluator_(evaluator),
+        best_(best),
+        options_(options),
+        line_(linear_work(problem, workers)),
+        counts_(problem.kinds.size()) {
     for (std::size_t k = 0; k < counts_.size(); ++k) {
       counts_[k] = problem.kinds[k].existing;
       existing_ += counts_[k];
       if (problem.kinds[k].limit() > problem.kinds[k].existing) order_.push_back(k);
     }
     // Cheapest progress first: the first clusters seen are good ones.
-    std::stable_sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) { return value_for_money(a) < value_for_money(b); });
+    std::stable_sort(order_.begin(), order_.end(),
+                     [&](std::size_t a, std::size_t b) { return value_for_money(a) < value_for_money(b); });
     for (const std::size_t k : order_) free_.push_back(problem.kinds[k].limit() - problem.kinds[k].existing);
     work_ = line_ ? 0 : front_work() * kSlack;
     time_limit_ = problem.deadline ? problem.deadline->count() - problem.recovery.count() + 1e-9 : kInfinity;
@@ -70,7 +78,8 @@ class Front {
     return nodes <= options_.most_nodes;
   }
 
-  /// The largest cost (to a thousandth) that the bounds rule out for the whole front; for the gap of a search cut short.
+  /// The largest cost (to a thousandth) that the bounds rule out for the whole front; for the gap of a search cut
+  /// short.
   double least_cost() {
     if (out_of_time()) return kInfinity;
     if (workers_ == existing_ || options_.goal == Goal::fastest || !best_.full()) return 0;
@@ -138,8 +147,8 @@ class Front {
     return std::sqrt(std::max(0.0, hourly - server * time));
   }
 
-  /// A worker's terms at an update rate between its slowest and its fastest; the sums are concave in the rate, so an end
-  /// is the least.
+  /// A worker's terms at an update rate between its slowest and its fastest; the sums are concave in the rate, so an
+  /// end is the least.
   std::array<double, kSums> terms(std::size_t k, int machine) const {
     const auto high = terms_at(k, machine, bounds_.updates[k], bounds_.rate[k]);
     if (bounds_.slowed[k] == bounds_.updates[k]) return high;
@@ -153,10 +162,13 @@ class Front {
     const double price = kind.hourly[at + 1] - kind.hourly[at];
     const double amount = line_ ? std::sqrt(price * effort(k, updates)) : price;
     double timely = rate;
-    if (line_) timely = time_limit_ == kInfinity ? 0 : updates * std::sqrt(time_limit_) - std::sqrt(effort(k, updates) / workers_);
+    if (line_)
+      timely =
+          time_limit_ == kInfinity ? 0 : updates * std::sqrt(time_limit_) - std::sqrt(effort(k, updates) / workers_);
     std::array<double, kSums> result{};
     for (std::size_t j = 0; j < kMultipliers.size(); ++j) {
-      result[j] = rate_ == kInfinity ? -kInfinity : amount - rate_ * (line_ ? updates : rate) - kMultipliers[j] * unit_ * timely;
+      result[j] = rate_ == kInfinity ? -kInfinity
+                                     : amount - rate_ * (line_ ? updates : rate) - kMultipliers[j] * unit_ * timely;
     }
     result.back() = -timely;
     return result;
@@ -176,7 +188,8 @@ class Front {
     }
     tables_.clear();
     for (std::size_t sum = 0; sum < kSums; ++sum) {
-      tables_.emplace_back(free_, places, [&](std::size_t i, int machine) { return terms_[i][static_cast<std::size_t>(machine)][sum]; });
+      tables_.emplace_back(
+          free_, places, [&](std::size_t i, int machine) { return terms_[i][static_cast<std::size_t>(machine)][sum]; });
     }
   }
 
@@ -265,7 +278,8 @@ class Front {
 };
 
 /// Lower bound on the objective of every cluster with this server choice and at least n workers; never falls with n.
-double bound_beyond(const Problem& problem, const ServerChoice& server, const RateBounds& bounds, int workers, Goal goal) {
+double bound_beyond(const Problem& problem, const ServerChoice& server, const RateBounds& bounds, int workers,
+                    Goal goal) {
   const bool settled = problem.job.sync == Sync::asp && problem.job.exchange != Exchange::pipeline;
   double largest = 0;
   double smallest = kInfinity;
@@ -301,7 +315,8 @@ double bound_beyond(const Problem& problem, const ServerChoice& server, const Ra
 
 /// Every cluster of one kind alone, so that the search starts with something good.
 void offer_homogeneous(const Problem& problem, Evaluator& evaluator, Best& best) {
-  const bool from_scratch = std::all_of(problem.kinds.begin(), problem.kinds.end(), [](const Kind& k) { return k.existing == 0; });
+  const bool from_scratch =
+      std::all_of(problem.kinds.begin(), problem.kinds.end(), [](const Kind& k) { return k.existing == 0; });
   if (!from_scratch) return;
   Candidate candidate;
   std::vector<int> counts(problem.kinds.size());

@@ -34,7 +34,10 @@ std::optional<PlanLine> fleet_server(const Profile& profile, const Catalog& cata
 class FleetSearcher {
  public:
   FleetSearcher(const Profile& profile, const FunctionPlatform& platform, PlanLine server, const PlanRequest& request)
-      : profile_(profile), platform_(platform), server_(std::move(server)), request_(request),
+      : profile_(profile),
+        platform_(platform),
+        server_(std::move(server)),
+        request_(request),
         epochs_(std::get<ForEpochs>(request.target).epochs) {
     if (request.progress) {
       if (const auto* reached = std::get_if<ForEpochs>(&request.progress->reached)) epochs_ -= reached->epochs;
@@ -68,7 +71,7 @@ class FleetSearcher {
     if (!std::isfinite(p.time.count()) || p.iterations <= 0) return {};
     PlanOption made{.servers = {server_}, .fleet = fleet, .platform = platform_.name};
     made.time = p.time.count();
-    made.cost = p.cost.value;
+    made.cost = made.added_cost = p.cost.value;
     made.hourly = p.cost.value / made.time * 3600;
     if (!result_.quickest || made.time < result_.quickest->time) result_.quickest = made;
     if (request_.deadline && p.time + elapsed_ > *request_.deadline) return {};

@@ -32,18 +32,24 @@ struct Placed {
 class Planner {
  public:
   Planner(const Profile& profile, const Catalog& catalog, const PlanRequest& request, PlanProblems made)
-      : profile_(profile), catalog_(catalog), request_(request), sites_(std::move(made.problems)), notes_(std::move(made.notes)) {}
+      : profile_(profile),
+        catalog_(catalog),
+        request_(request),
+        sites_(std::move(made.problems)),
+        notes_(std::move(made.notes)) {}
 
   std::variant<Plan, Infeasible> plan() {
     const bool machines = request_.predictor != Predictor::lambda;
     const auto found = machines ? search(request_.search, {.keep = 1 + request_.runners_up}) : std::vector<Placed>();
+    if (!machines) optimal_ = request_.search != SearchMethod::window;
     const FleetSearch fleets = search_fleets(profile_, catalog_, request_);
     evaluated_ += fleets.evaluated;
     std::vector<PlanOption> options;
     for (const Placed& placed : found) options.push_back(option(placed));
     const auto fleets_shown = std::min(fleets.best.size(), static_cast<std::size_t>(1 + request_.runners_up));
     options.insert(options.end(), fleets.best.begin(), fleets.best.begin() + static_cast<std::ptrdiff_t>(fleets_shown));
-    std::stable_sort(options.begin(), options.end(), [](const auto& a, const auto& b) { return a.cost < b.cost; });
+    std::stable_sort(options.begin(), options.end(),
+                     [](const auto& a, const auto& b) { return a.added_cost < b.added_cost; });
     if (options.empty()) return infeasible(fleets);
     if (request_.budget && options.front().cost > request_.budget->value) return over_budget(options.front());
     return finish(options, found, fleets);
@@ -72,9 +78,8 @@ class Planner {
     optimal_ = optimal && method != SearchMethod::window;
     gap_ = gap;
     const auto before = options.goal == Goal::cheapest ? cheaper : faster;
-    std::stable_sort(found.begin(), found.end(), [&](const Placed& a, const Placed& b) {
-      return before(a.candidate, b.candidate);
-    });
+    std::stable_sort(found.begin(), found.end(),
+                     [&](const Placed& a, const Placed& b) { return before(a.candidate, b.candidate); });
     if (found.size() > static_cast<std::size_t>(options.keep)) found.resize(static_cast<std::size_t>(options.keep));
     return found;
   }
@@ -104,8 +109,10 @@ class Planner {
 
   void describe_fleet(Plan& plan) const {
     const auto* platform = catalog_.find_function(plan.chosen.platform);
-    const double epochs = std::get<ForEpochs>(request_.target).epochs;
-    plan.functions = serverless_prediction(profile_, *platform, *plan.chosen.fleet, epochs, plan.chosen.servers[0].rate);
+    double epochs = std::get<ForEpochs>(request_.target).epochs;
+    if (request_.progress) epochs = std::max(0.0, epochs - std::get<ForEpochs>(request_.progress->reached).epochs);
+    plan.functions =
+        serverless_prediction(profile_, *platform, *plan.chosen.fleet, epochs, plan.chosen.servers[0].rate);
     plan.iterations = plan.functions->iterations;
     plan.relative_sd = model_sd(Predictor::lambda);
     plan.basis = profile_.origin.basis;
@@ -135,7 +142,8 @@ class Planner {
   /// What the chosen cluster has beyond the running machines.
   void add_addition(Plan& plan) const {
     for (const PlanLine& line : plan.chosen.cluster) {
-      const auto known = std::find_if(plan.addition.begin(), plan.addition.end(), [&](const auto& m) { return m.type == line.type; });
+      const auto known =
+          std::find_if(plan.addition.begin(), plan.addition.end(), [&](const auto& m) { return m.type == line.type; });
       if (known == plan.addition.end()) {
         plan.addition.push_back({line.type, line.count});
       } else {
@@ -206,15 +214,16 @@ class Planner {
         const double to = cheapest.front().candidate.time;
         for (int i = 0; i < kSteps; ++i) {
           set_deadline(Seconds(from * std::pow(to / from, static_cast<double>(i) / kSteps)));
-          for (const Placed& placed : search(SearchMethod::exact, {.most_nodes = kSketchNodes, .bound_the_rest = false})) points.push_back(option(placed));
+          for (const Placed& placed :
+               search(SearchMethod::exact, {.most_nodes = kSketchNodes, .bound_the_rest = false}))
+            points.push_back(option(placed));
         }
       }
       restore_deadlines(saved);
       std::tie(optimal_, gap_) = kept;
     }
-    std::stable_sort(points.begin(), points.end(), [](const auto& a, const auto& b) {
-      return a.time != b.time ? a.time < b.time : a.cost < b.cost;
-    });
+    std::stable_sort(points.begin(), points.end(),
+                     [](const auto& a, const auto& b) { return a.time != b.time ? a.time < b.time : a.cost < b.cost; });
     double cheapest_so_far = std::numeric_limits<double>::infinity();
     for (PlanOption& point : points) {
       if (point.cost >= cheapest_so_far) continue;
@@ -240,7 +249,8 @@ class Planner {
         }
       }
     }
-    std::stable_sort(plan.considered.begin(), plan.considered.end(), [](const auto& a, const auto& b) { return a.cost < b.cost; });
+    std::stable_sort(plan.considered.begin(), plan.considered.end(),
+                     [](const auto& a, const auto& b) { return a.cost < b.cost; });
   }
 
   std::vector<std::optional<Seconds>> save_deadlines() const {
@@ -257,7 +267,8 @@ class Planner {
 
   Infeasible over_budget(const PlanOption& cheapest) const {
     return {.binding = "budget",
-            .reason = fmt::format("the cheapest plan costs {:.4f} USD, the budget is {:.4f} USD", cheapest.cost, request_.budget->value),
+            .reason = fmt::format("the cheapest plan costs {:.4f} USD, the budget is {:.4f} USD", cheapest.cost,
+                                  request_.budget->value),
             .nearest = cheapest,
             .notes = notes_};
   }
@@ -270,15 +281,18 @@ class Planner {
     }
     const auto saved = save_deadlines();
     set_deadline({});
-    const auto quickest = request_.predictor == Predictor::lambda ? std::vector<Placed>()
-                                                                  : search(SearchMethod::exact, {.goal = Goal::fastest, .most_nodes = 0});
+    const auto quickest = request_.predictor == Predictor::lambda
+                              ? std::vector<Placed>()
+                              : search(SearchMethod::exact, {.goal = Goal::fastest, .most_nodes = 0});
     restore_deadlines(saved);
     if (quickest.empty() && loss != nullptr) return out_of_reach();
     Infeasible answer{.binding = "deadline", .notes = notes_};
     if (!quickest.empty()) answer.nearest = option(quickest.front());
-    if (fleets.quickest && (!answer.nearest || fleets.quickest->time < answer.nearest->time)) answer.nearest = fleets.quickest;
+    if (fleets.quickest && (!answer.nearest || fleets.quickest->time < answer.nearest->time))
+      answer.nearest = fleets.quickest;
     answer.reason = answer.nearest && request_.deadline
-                        ? fmt::format("the fastest plan takes {:.1f} s, the deadline leaves {:.1f} s", answer.nearest->time, remaining())
+                        ? fmt::format("the fastest plan takes {:.1f} s, the deadline leaves {:.1f} s",
+                                      answer.nearest->time, remaining())
                         : "no cluster reaches the target";
     if (const auto enough = quota_that_suffices()) {
       answer.binding = "quota";
@@ -296,7 +310,8 @@ class Planner {
   Infeasible out_of_reach() {
     const double floor = profile_.loss->floor;
     Infeasible answer{.binding = "loss", .notes = notes_};
-    answer.reason = fmt::format("loss {} is not above the curve's floor of {}", std::get<ToLoss>(request_.target).loss, floor);
+    answer.reason =
+        fmt::format("loss {} is not above the curve's floor of {}", std::get<ToLoss>(request_.target).loss, floor);
     answer.nearest_loss = request_.deadline ? reachable_loss() : std::optional<double>(floor);
     return answer;
   }
@@ -340,7 +355,8 @@ class Planner {
         kind = make_kind(kind.worker, {offer}, {{offer.type, kPlenty, kind.existing}});
       }
       const auto result = exact_search(site, {.most_nodes = 200'000});
-      if (!result.best.empty() && (!machines || result.best.front().machines < *machines)) machines = result.best.front().machines;
+      if (!result.best.empty() && (!machines || result.best.front().machines < *machines))
+        machines = result.best.front().machines;
     }
     return machines;
   }
@@ -357,7 +373,8 @@ class Planner {
 
 }  // namespace
 
-Result<std::variant<Plan, Infeasible>> make_plan(const Profile& profile, const Catalog& catalog, const PlanRequest& request) {
+Result<std::variant<Plan, Infeasible>> make_plan(const Profile& profile, const Catalog& catalog,
+                                                 const PlanRequest& request) {
   if (const auto missing = missing_for(request.target, profile)) {
     return fail("profile '{}' needs {} for this target", profile.name, *missing);
   }
@@ -369,8 +386,10 @@ Result<std::variant<Plan, Infeasible>> make_plan(const Profile& profile, const C
   if (request.search == SearchMethod::exhaustive) {
     for (const Problem& problem : made->problems) {
       if (exhaustive_size(problem) > kMostExhaustive) {
-        return fail("exhaustive search would look at {:.3g} clusters, at most {:.0g} are allowed; use --quota or --search exact",
-                    exhaustive_size(problem), kMostExhaustive);
+        return fail(
+            "exhaustive search would look at {:.3g} clusters, at most {:.0g} are allowed; use --quota or --search "
+            "exact",
+            exhaustive_size(problem), kMostExhaustive);
       }
     }
   }

@@ -25,8 +25,8 @@ struct PlanRequest {
   Predictor predictor = Predictor::queue;
   SearchMethod search = SearchMethod::exact;
   std::set<Market> markets{Market::spot, Market::on_demand, Market::serverless};
-  std::vector<MachineCount> quota{};   ///< overrides the catalogue's; type "*" stands for all not named
-  int default_quota = 16;              ///< of a type nobody has set a quota for
+  std::vector<MachineCount> quota{};  ///< overrides the catalogue's; type "*" stands for all not named
+  int default_quota = 16;             ///< of a type nobody has set a quota for
   std::vector<MachineCount> existing{};
   std::optional<Progress> progress{};
   std::optional<Sync> sync{};
@@ -56,9 +56,10 @@ struct PlanOption {
   std::vector<PlanLine> servers{};
   std::optional<FunctionFleet> fleet{};
   std::string platform{};
-  double time = 0;    ///< s
-  double cost = 0;    ///< USD
-  double hourly = 0;  ///< USD/h
+  double time = 0;        ///< s
+  double cost = 0;        ///< USD, running machines included
+  double hourly = 0;      ///< USD/h, likewise
+  double added_cost = 0;  ///< USD without the running machines: what plans are ordered by
 };
 
 struct Plan {
@@ -68,7 +69,7 @@ struct Plan {
   Estimate cost{};
   double relative_sd = 0;
   Basis basis = Basis::given;
-  std::optional<Speed> speed{};          ///< of machines
+  std::optional<Speed> speed{};  ///< of machines
   std::optional<ServerlessPrediction> functions{};
   double iterations = 0;
   std::string search{};
@@ -95,7 +96,8 @@ struct Infeasible {
 };
 
 /// The cheapest way to keep the promise. An error means that the question cannot be answered with this profile.
-Result<std::variant<Plan, Infeasible>> make_plan(const Profile& profile, const Catalog& catalog, const PlanRequest& request);
+Result<std::variant<Plan, Infeasible>> make_plan(const Profile& profile, const Catalog& catalog,
+                                                 const PlanRequest& request);
 
 /// One problem per place where machines can work together (cloud and region), and what had to be left out.
 struct PlanProblems {

@@ -14,21 +14,22 @@ Kind make_kind(const Worker& worker, std::vector<Offer> offers, std::vector<Type
     return std::tie(a.rate.value, a.type, a.market, a.zone) < std::tie(b.rate.value, b.type, b.market, b.zone);
   });
   if (!offers.empty()) kind.name = offers.front().type;
-  const auto take = [&](Offer& offer, int most) {
+  const auto take = [&](Offer& offer, int most, bool running) {
     Offer rung = offer;
     rung.limit = std::min(offer.limit, most);
     if (rung.limit <= 0) return 0;
     offer.limit -= rung.limit;
-    for (int n = 0; n < rung.limit; ++n) kind.hourly.push_back(kind.hourly.back() + rung.rate.value);
+    for (int n = 0; n < rung.limit; ++n) kind.hourly.push_back(kind.hourly.back() + (running ? 0 : rung.rate.value));
     kind.ladder.push_back(rung);
     return rung.limit;
   };
   // What runs already stands first, at its cheapest offers; what may be added follows by price.
   for (const bool running : {true, false}) {
     for (Offer& offer : offers) {
-      const auto limit = std::find_if(limits.begin(), limits.end(), [&](const TypeLimit& l) { return l.type == offer.type; });
+      const auto limit =
+          std::find_if(limits.begin(), limits.end(), [&](const TypeLimit& l) { return l.type == offer.type; });
       MAYFLY_CHECK(limit != limits.end(), "every offer's type has a limit");
-      const int taken = take(offer, running ? limit->existing : limit->quota);
+      const int taken = take(offer, running ? limit->existing : limit->quota, running);
       limit->quota -= taken;
       if (running) {
         limit->existing -= taken;

@@ -20,14 +20,14 @@ struct Offer {
   bool operator==(const Offer&) const = default;
 };
 
-/// Machines that no model can tell apart: one type from several markets and zones, or several types that do the job alike.
-/// The cheapest offers are always taken first, so a count alone says what the machines cost.
+/// Machines that no model can tell apart: one type from several markets and zones, or several types that do the job
+/// alike. The cheapest offers are always taken first, so a count alone says what the machines cost.
 struct Kind {
-  std::string name{};                 ///< of the cheapest type
+  std::string name{};  ///< of the cheapest type
   Worker worker{};
-  std::vector<Offer> ladder{};        ///< the existing machines, then the others by rate
-  std::vector<double> hourly{0.0};    ///< USD/h of the first n machines, n = 0 .. limit
-  int existing = 0;                   ///< already running; part of every cluster
+  std::vector<Offer> ladder{};      ///< the existing machines, then the others by rate
+  std::vector<double> hourly{0.0};  ///< USD/h of the first n machines, n = 0 .. limit; running ones are free
+  int existing = 0;                 ///< already running; part of every cluster
 
   int limit() const { return static_cast<int>(hourly.size()) - 1; }
 };
@@ -46,7 +46,8 @@ struct ServerChoice {
   std::string type{};  ///< empty: none
   Market market = Market::on_demand;
   ServerPool pool{};
-  UsdPerHour hourly{};  ///< of all of them
+  UsdPerHour hourly{};  ///< of all of them, as far as the plan has to pay for it
+  UsdPerHour rate{};    ///< of one
 };
 
 /// Everything a search needs; plain numbers, no files, no clock.
@@ -69,8 +70,8 @@ struct Candidate {
   std::vector<int> counts{};  ///< per kind, the existing ones included
   std::size_t server = 0;     ///< index into Problem::servers
   double time = 0;            ///< s
-  double hourly = 0;          ///< USD/h, servers included
-  double cost = 0;            ///< USD
+  double hourly = 0;          ///< USD/h that the plan adds, servers included
+  double cost = 0;            ///< USD of that
   int machines = 0;
 };
 

@@ -32,8 +32,10 @@ std::vector<Offer> offers_of(const InstanceType& type, const std::set<Market>& m
     bool by_zone = false;
     for (const ZonePrice& zone : type.zones) {
       const auto& price = market == Market::spot ? zone.spot : zone.on_demand;
-      // A zone of another region (us-west-2a beside us-east-1) cannot train with this one; zone ids (use1-az6) do not tell.
-      const bool elsewhere = !type.region.empty() && !zone.zone.starts_with(type.region) && zone.zone.find("-az") == std::string::npos;
+      // A zone of another region (us-west-2a beside us-east-1) cannot train with this one; zone ids (use1-az6) do not
+      // tell.
+      const bool elsewhere =
+          !type.region.empty() && !zone.zone.starts_with(type.region) && zone.zone.find("-az") == std::string::npos;
       if (!price || elsewhere) continue;
       by_zone = true;
       ladder.push_back({type.name, market, zone.zone, price->rate, std::min(quota, zone.quota.value_or(quota))});
@@ -60,28 +62,30 @@ void add_draft(std::vector<Draft>& drafts, const Worker& worker, std::vector<Off
 
 /// More of everything for no more money: the other choice can never be part of a cheaper plan.
 bool dominates(const ServerChoice& a, const ServerChoice& b) {
-  const auto total = [](const ServerChoice& c, double ServerPool::*figure) { return c.pool.*figure * c.pool.count; };
+  const auto total = [](const ServerChoice& c, double ServerPool::* figure) { return c.pool.*figure * c.pool.count; };
   return a.hourly <= b.hourly && total(a, &ServerPool::nic) >= total(b, &ServerPool::nic) &&
          total(a, &ServerPool::cores) >= total(b, &ServerPool::cores) &&
          total(a, &ServerPool::gflops) >= total(b, &ServerPool::gflops) && a.pool.count >= b.pool.count;
 }
 
-std::optional<ServerChoice> server_choice(const Profile& profile, const Catalog& catalog, const InstanceType& type, int count) {
+std::optional<ServerChoice> server_choice(const Profile& profile, const Catalog& catalog, const InstanceType& type,
+                                          int count) {
   ServerChoice choice{.type = type.name, .pool = make_servers(profile, type, count)};
   if (choice.pool.nic <= 0) return {};
   if (!catalog.server_charged) return choice;
   if (profile.server.price && (profile.server.type.empty() || profile.server.type == type.name)) {
-    choice.hourly = *profile.server.price * count;
+    choice.rate = *profile.server.price;
   } else if (type.on_demand) {
-    choice.hourly = type.on_demand->rate * count;
+    choice.rate = type.on_demand->rate;
   } else {
     return {};
   }
+  choice.hourly = choice.rate * count;
   return choice;
 }
 
-/// The server choices of a site, cheapest first, without dominated ones. Servers are rented on demand: one that vanishes
-/// takes everyone's work with it.
+/// The server choices of a site, cheapest first, without dominated ones. Servers are rented on demand: one that
+/// vanishes takes everyone's work with it.
 std::vector<ServerChoice> server_choices(const Profile& profile, const Catalog& catalog, const PlanRequest& request,
                                          const Site& site) {
   std::vector<ServerChoice> choices;
@@ -109,7 +113,8 @@ std::vector<ServerChoice> server_choices(const Profile& profile, const Catalog& 
   std::stable_sort(choices.begin(), choices.end(), [](const auto& a, const auto& b) { return a.hourly < b.hourly; });
   std::vector<ServerChoice> kept;
   for (const ServerChoice& choice : choices) {
-    const bool pointless = std::any_of(kept.begin(), kept.end(), [&](const auto& other) { return dominates(other, choice); });
+    const bool pointless =
+        std::any_of(kept.begin(), kept.end(), [&](const auto& other) { return dominates(other, choice); });
     if (!pointless) kept.push_back(choice);
   }
   return kept;
@@ -147,7 +152,9 @@ Result<PlanProblems> make_problems(const Profile& profile, const Catalog& catalo
       continue;
     }
     if (!worker || (cynthia && worker->gflops <= 0)) {
-      if (existing > 0) return unexpected(worker ? Error{fmt::format("profile '{}' has no gflops for {}", profile.name, type.name)} : worker.error());
+      if (existing > 0)
+        return unexpected(worker ? Error{fmt::format("profile '{}' has no gflops for {}", profile.name, type.name)}
+                                 : worker.error());
       // CPU machines nobody measured are not candidates anyone expects to hear about.
       if (type.gpu || profile.types.contains(type.name)) {
         ++left_out[type.cloud];
@@ -160,7 +167,8 @@ Result<PlanProblems> make_problems(const Profile& profile, const Catalog& catalo
   std::optional<std::string_view> lacking;
   for (auto& [site, kinds] : drafts) {
     Problem problem;
-    for (Draft& draft : kinds) problem.kinds.push_back(make_kind(draft.worker, std::move(draft.offers), std::move(draft.limits)));
+    for (Draft& draft : kinds)
+      problem.kinds.push_back(make_kind(draft.worker, std::move(draft.offers), std::move(draft.limits)));
     std::sort(problem.kinds.begin(), problem.kinds.end(), [](const Kind& a, const Kind& b) { return a.name < b.name; });
     problem.profile = &profile;
     problem.job = make_workload(profile, request.sync);
@@ -179,8 +187,13 @@ Result<PlanProblems> make_problems(const Profile& profile, const Catalog& catalo
     } else {
       problem.servers = {ServerChoice{}};
     }
+    // Beside running machines a server runs too.
+    if (!request.existing.empty()) {
+      for (ServerChoice& server : problem.servers) server.hourly = {};
+    }
     if (problem.servers.empty()) {
-      result.notes.push_back(fmt::format("{} {}: no server type with a known network and price, left out", site.first, site.second));
+      result.notes.push_back(
+          fmt::format("{} {}: no server type with a known network and price, left out", site.first, site.second));
       continue;
     }
     if (const auto missing = missing_for(request.predictor, problem.job, problem.servers.front().pool)) {
@@ -188,39 +201,53 @@ Result<PlanProblems> make_problems(const Profile& profile, const Catalog& catalo
       continue;
     }
     // Clusters do not reach across clouds or regions, so a site without the running machines cannot help them.
-    const bool has_existing = std::any_of(problem.kinds.begin(), problem.kinds.end(), [](const Kind& k) { return k.existing > 0; });
+    const bool has_existing =
+        std::any_of(problem.kinds.begin(), problem.kinds.end(), [](const Kind& k) { return k.existing > 0; });
     if (!request.existing.empty() && !has_existing) continue;
     result.problems.push_back(std::move(problem));
   }
   int total = 0;
   for (const auto& [cloud, count] : left_out) total += count;
   if (total > 0) {
-    result.notes.push_back(fmt::format("{} types left out: {}", total, first_reason.empty() ? "not measured" : first_reason));
+    result.notes.push_back(
+        fmt::format("{} types left out: {}", total, first_reason.empty() ? "not measured" : first_reason));
   }
   if (off_curve > 0) {
-    result.notes.push_back(fmt::format("{} types left out: their batch is outside the {:g} to {:g} the loss curve was fitted for", off_curve, profile.loss->batch_min, profile.loss->batch_max));
+    result.notes.push_back(
+        fmt::format("{} types left out: their batch is outside the {:g} to {:g} the loss curve was fitted for",
+                    off_curve, profile.loss->batch_min, profile.loss->batch_max));
   }
   if (result.problems.empty() && lacking) {
-    return fail("profile '{}' cannot be used with predictor {}: it needs {}", profile.name, name(request.predictor), *lacking);
+    return fail("profile '{}' cannot be used with predictor {}: it needs {}", profile.name, name(request.predictor),
+                *lacking);
   }
   return result;
 }
 
 PlanOption plan_option(const Problem& problem, const Candidate& candidate) {
-  PlanOption option{.time = candidate.time, .cost = candidate.cost, .hourly = candidate.hourly};
+  PlanOption option{.time = candidate.time, .added_cost = candidate.cost};
   for (std::size_t k = 0; k < candidate.counts.size(); ++k) {
     int left = candidate.counts[k];
     for (const Offer& offer : problem.kinds[k].ladder) {
       const int taken = std::min(left, offer.limit);
       if (taken == 0) continue;
-      option.cluster.push_back({offer.type, offer.market, offer.zone, taken, offer.rate});
+      const bool more = !option.cluster.empty() && option.cluster.back().type == offer.type &&
+                        option.cluster.back().market == offer.market && option.cluster.back().zone == offer.zone;
+      if (more) {
+        option.cluster.back().count += taken;
+      } else {
+        option.cluster.push_back({offer.type, offer.market, offer.zone, taken, offer.rate});
+      }
+      option.hourly += taken * offer.rate.value;
       left -= taken;
     }
   }
   const ServerChoice& server = problem.servers[candidate.server];
   if (server.pool.count > 0) {
-    option.servers.push_back({server.type, server.market, "", server.pool.count, server.hourly / server.pool.count});
+    option.servers.push_back({server.type, server.market, "", server.pool.count, server.rate});
+    option.hourly += server.pool.count * server.rate.value;
   }
+  option.cost = option.hourly * option.time / 3600;
   return option;
 }
 

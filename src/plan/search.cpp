@@ -147,7 +147,8 @@ SearchResult cynthia_search(const Problem& problem, const SearchOptions& options
       if (choice.type != problem.kinds[k].name) continue;
       // Workers one server can feed without saturating: r = w b / (2 g c); asynchronous workers share it linearly,
       // synchronous ones send n gradients in a step that is itself n times shorter.
-      const double r = problem.job.cynthia->work_gflop * choice.pool.nic / (link_share * problem.kinds[k].worker.gflops);
+      const double r =
+          problem.job.cynthia->work_gflop * choice.pool.nic / (link_share * problem.kinds[k].worker.gflops);
       const double feeds = problem.job.sync == Sync::asp ? std::ceil(r * choice.pool.count)
                                                          : std::floor(std::sqrt(r * choice.pool.count));
       const int most = std::min({problem.kinds[k].limit(), problem.most, static_cast<int>(std::min(feeds, 1e6))});

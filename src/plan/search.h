@@ -12,9 +12,9 @@ enum class Goal { cheapest, fastest };
 
 struct SearchOptions {
   Goal goal = Goal::cheapest;
-  int keep = 1;                        ///< how many of the best clusters to return
-  long long most_nodes = 20'000'000;   ///< after which `exact` stops and reports the gap; 0: climb only
-  bool bound_the_rest = true;          ///< false: when stopped, do not spend time on the gap either
+  int keep = 1;                       ///< how many of the best clusters to return
+  long long most_nodes = 20'000'000;  ///< after which `exact` stops and reports the gap; 0: climb only
+  bool bound_the_rest = true;         ///< false: when stopped, do not spend time on the gap either
 };
 
 struct SearchResult {

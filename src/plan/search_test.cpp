@@ -29,8 +29,10 @@ TEST(WindowSearch, FindsTheSpotDnnPlanOfTableI) {
 }
 
 TEST(WindowSearch, BoundsAreThoseOfThePaper) {
-  // (15): ((1 + 1.92) / .8)^2 = 13.32; (16) before rounding up 1.392 at (.8, 2600), printed as 2 for all four objectives.
-  for (const auto& [loss, deadline] : {std::pair(0.9, 1900.0), std::pair(0.8, 2400.0), std::pair(0.7, 3700.0), std::pair(0.8, 2600.0)}) {
+  // (15): ((1 + 1.92) / .8)^2 = 13.32; (16) before rounding up 1.392 at (.8, 2600), printed as 2 for all four
+  // objectives.
+  for (const auto& [loss, deadline] :
+       {std::pair(0.9, 1900.0), std::pair(0.8, 2400.0), std::pair(0.7, 3700.0), std::pair(0.8, 2600.0)}) {
     const auto made = spotdnn_problem({2, 5, 5, 8, 5}, loss, deadline);
     EXPECT_EQ(window_bounds(made.problem).lower, 2);
     EXPECT_EQ(window_bounds(made.problem).upper, 13);
@@ -40,7 +42,8 @@ TEST(WindowSearch, BoundsAreThoseOfThePaper) {
 TEST(WindowSearch, UpperBoundsOfTheOtherWorkloadsOfTheDraft) {
   auto made = spotdnn_problem({10, 10, 10, 10, 10}, 0.8, 2600);
   // alpha1, beta1 of ResNet-110, EsperBERTo, VGG-19 and Inception-v3: 12, 9, 5, 11 workers.
-  const std::vector<std::tuple<double, double, int>> printed{{0.81, -1.92, 12}, {0.42, -0.27, 9}, {1.00, -1.41, 5}, {0.41, -0.40, 11}};
+  const std::vector<std::tuple<double, double, int>> printed{
+      {0.81, -1.92, 12}, {0.42, -0.27, 9}, {1.00, -1.41, 5}, {0.41, -0.40, 11}};
   for (const auto& [slope, offset, most] : printed) {
     made.problem.job.contention = ContentionFit{slope, offset};
     EXPECT_EQ(window_bounds(made.problem).upper, most);
@@ -60,15 +63,16 @@ TEST(ExhaustiveSearch, FindsTheSriftyPlanOfTableI) {
 
 TEST(ExactSearch, AgreesWithSpotDnnAndSriftyAtLossNineTenths) {
   const auto made = spotdnn_problem({2, 5, 5, 8, 5}, 0.9, 1900);
-  for (const auto& result : {window_search(made.problem), exhaustive_search(made.problem), exact_search(made.problem)}) {
+  for (const auto& result :
+       {window_search(made.problem), exhaustive_search(made.problem), exact_search(made.problem)}) {
     ASSERT_FALSE(result.best.empty());
     EXPECT_EQ(paper_order(made.problem, result.best[0].counts), (std::vector<int>{2, 0, 2, 0, 0}));
     EXPECT_NEAR(result.best[0].cost, 1.6697, 1e-4);
   }
 }
 
-// Table V and Fig. 7 with September-2022 prices: Srifty+ (the optimum) at (.8, 2400) and (.7, 3700), where spotDNN's own
-// plan reads [2,1,4,0,0] but its time and cost are those of [2,0,4,0,0] (errata, item 1).
+// Table V and Fig. 7 with September-2022 prices: Srifty+ (the optimum) at (.8, 2400) and (.7, 3700), where spotDNN's
+// own plan reads [2,1,4,0,0] but its time and cost are those of [2,0,4,0,0] (errata, item 1).
 TEST(ExactSearch, FindsTheOptimaOfTableV) {
   const auto second = spotdnn_problem({2, 5, 5, 8, 5}, 0.8, 2400);
   const auto best = exact_search(second.problem).best.at(0);
@@ -159,22 +163,32 @@ TEST_P(RandomProblems, PermutingTheKindsChangesNothing) {
 
 INSTANTIATE_TEST_SUITE_P(
     Families, RandomProblems,
-    testing::Values(Family{"spotdnn", {.kinds = 4, .quota = 4}, 1500},
-                    Family{"spotdnn_five_coefficients", {.kinds = 3, .quota = 4, .five_coefficients = true}, 500},
-                    Family{"spotdnn_zones_and_servers", {.kinds = 3, .quota = 2, .zones = 2, .servers = 3}, 300},
-                    Family{"spotdnn_epochs", {.kinds = 3, .quota = 4, .epochs = true}, 300},
-                    Family{"additive", {.predictor = Predictor::additive, .kinds = 3, .quota = 4}, 300},
-                    Family{"additive_epochs", {.predictor = Predictor::additive, .kinds = 3, .quota = 3, .servers = 2, .epochs = true}, 300},
-                    Family{"cynthia", {.predictor = Predictor::cynthia, .kinds = 3, .quota = 4, .servers = 2}, 300},
-                    Family{"cynthia_bsp", {.predictor = Predictor::cynthia, .kinds = 3, .quota = 4, .servers = 2, .sync = Sync::bsp}, 300},
-                    Family{"queue", {.predictor = Predictor::queue, .kinds = 3, .quota = 4, .servers = 2}, 500},
-                    Family{"queue_epochs", {.predictor = Predictor::queue, .kinds = 3, .quota = 4, .servers = 2, .epochs = true}, 300},
-                    Family{"queue_bsp_epochs", {.predictor = Predictor::queue, .kinds = 3, .quota = 4, .servers = 2, .sync = Sync::bsp, .epochs = true}, 300},
-                    Family{"queue_bsp_loss", {.predictor = Predictor::queue, .kinds = 3, .quota = 3, .servers = 2, .sync = Sync::bsp}, 300}),
+    testing::Values(
+        Family{"spotdnn", {.kinds = 4, .quota = 4}, 1500},
+        Family{"spotdnn_five_coefficients", {.kinds = 3, .quota = 4, .five_coefficients = true}, 500},
+        Family{"spotdnn_zones_and_servers", {.kinds = 3, .quota = 2, .zones = 2, .servers = 3}, 300},
+        Family{"spotdnn_epochs", {.kinds = 3, .quota = 4, .epochs = true}, 300},
+        Family{"additive", {.predictor = Predictor::additive, .kinds = 3, .quota = 4}, 300},
+        Family{"additive_epochs",
+               {.predictor = Predictor::additive, .kinds = 3, .quota = 3, .servers = 2, .epochs = true},
+               300},
+        Family{"cynthia", {.predictor = Predictor::cynthia, .kinds = 3, .quota = 4, .servers = 2}, 300},
+        Family{"cynthia_bsp",
+               {.predictor = Predictor::cynthia, .kinds = 3, .quota = 4, .servers = 2, .sync = Sync::bsp},
+               300},
+        Family{"queue", {.predictor = Predictor::queue, .kinds = 3, .quota = 4, .servers = 2}, 500},
+        Family{
+            "queue_epochs", {.predictor = Predictor::queue, .kinds = 3, .quota = 4, .servers = 2, .epochs = true}, 300},
+        Family{"queue_bsp_epochs",
+               {.predictor = Predictor::queue, .kinds = 3, .quota = 4, .servers = 2, .sync = Sync::bsp, .epochs = true},
+               300},
+        Family{"queue_bsp_loss",
+               {.predictor = Predictor::queue, .kinds = 3, .quota = 3, .servers = 2, .sync = Sync::bsp},
+               300}),
     [](const auto& family) { return std::string(family.param.name); });
 
-// Two equal offers of different names at the same price: the earlier name wins; two machines at half the price each tie with
-// one at the full price in cost per hour but are more machines.
+// Two equal offers of different names at the same price: the earlier name wins; two machines at half the price each tie
+// with one at the full price in cost per hour but are more machines.
 TEST(Candidates, TieByPriceThenMachinesThenName) {
   const Candidate dear{.counts = {1, 0}, .time = 1, .hourly = 2, .cost = 5, .machines = 1};
   const Candidate cheap{.counts = {0, 1}, .time = 2, .hourly = 1, .cost = 5, .machines = 2};
@@ -186,8 +200,9 @@ TEST(Candidates, TieByPriceThenMachinesThenName) {
   EXPECT_TRUE(faster(dear, cheap));
 }
 
-// Re-planning (spotDNN Fig. 9): 3 x g3.16xlarge left, 810 s to go from loss .9 to .8. With remaining work j(.8) - j(.9) on the
-// new cluster, the three alone need 1036.2 s; one, two, three, four p3.2xlarge more 761.8, 624.2, 539.5, 481.1 s.
+// Re-planning (spotDNN Fig. 9): 3 x g3.16xlarge left, 810 s to go from loss .9 to .8. With remaining work j(.8) - j(.9)
+// on the new cluster, the three alone need 1036.2 s; one, two, three, four p3.2xlarge more 761.8, 624.2, 539.5, 481.1
+// s.
 TEST(Replanning, RemainingWorkIsTheDifferenceOfTheCurves) {
   auto made = spotdnn_problem({4, 5, 5, 8, 5}, 0.8, 810);
   made.problem.progress = Progress{.reached = ToLoss{0.9}};

@@ -21,7 +21,8 @@ struct LaguerreRule {
   std::array<double, kMostNodes> log_weight{};
 };
 
-/// Newton's method on L_n from the usual first guesses (Stroud and Secrest); weights by w_i = x_i / ((n+1) L_{n+1}(x_i))^2.
+/// Newton's method on L_n from the usual first guesses (Stroud and Secrest); weights by w_i = x_i / ((n+1)
+/// L_{n+1}(x_i))^2.
 LaguerreRule laguerre_rule(int n) {
   LaguerreRule rule;
   double x = 0;
@@ -121,10 +122,11 @@ void closed_queue_rates(std::span<const CycleClass> classes, std::span<double> r
     for (std::size_t i = 0; i < static_cast<std::size_t>(nodes); ++i) integrals.add(rule.log_weight[i], rule.node[i]);
   } else {
     // More than 127 customers: the trapezoidal rule in x = log t, which converges exponentially because the integrand
-    // vanishes at both ends; the upper end lies where even a full queue (t^N e^-t) has died out.
+    // vanishes at both ends; the upper end lies where even a full queue (t^N e^-t) has died out, and a full queue is
+    // also the narrowest peak, 1 / sqrt(N) wide.
     const double low = -30;
     const double high = std::log(customers + 12 * std::sqrt(customers) + 40.0);
-    const int steps = 400 + 8 * static_cast<int>(std::sqrt(customers));
+    const int steps = static_cast<int>((high - low) * 4 * std::sqrt(customers));
     for (int i = 0; i <= steps; ++i) {
       const double x = low + (high - low) * i / steps;
       const double t = std::exp(x);

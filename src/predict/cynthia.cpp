@@ -1,5 +1,5 @@
-// Cynthia's model: docs/models.md#cynthia. Network contention enters once, as shared bandwidth; the utilisation factor u
-// stands for the server's CPU only (the published pair would count the same contention twice).
+// Cynthia's model: docs/models.md#cynthia. Network contention enters once, as shared bandwidth; the utilisation factor
+// u stands for the server's CPU only (the published pair would count the same contention twice).
 #include "predict/cycles.h"
 
 namespace mayfly {

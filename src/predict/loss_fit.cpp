@@ -20,7 +20,8 @@ struct Shape {
     const std::size_t own = form == LossCurve::Form::cynthia ? 2 : 3;
     return own + (batch_varies && form != LossCurve::Form::cynthia ? 1 : 0);
   }
-  /// cynthia: scale, floor. spotdnn: scale, floor, shift[, slope]. common-start: scale, floor, initial - floor[, slope].
+  /// cynthia: scale, floor. spotdnn: scale, floor, shift[, slope]. common-start: scale, floor, initial - floor[,
+  /// slope].
   LossCurve curve(std::span<const double> x) const {
     LossCurve made{.form = form, .scale = x[0], .floor = x[1]};
     if (form == LossCurve::Form::spotdnn) made.shift = x[2];
@@ -36,11 +37,15 @@ FitProblem problem_for(const Shape& shape, std::span<const LossPoint> points, Sy
   const auto by_loss = [](const LossPoint& a, const LossPoint& b) { return a.loss < b.loss; };
   const auto [lowest, highest] = std::minmax_element(points.begin(), points.end(), by_loss);
   const double start = std::max(highest->loss - lowest->loss, 1e-6);
-  const double last = std::max_element(points.begin(), points.end(), [](const auto& a, const auto& b) { return a.step < b.step; })->step;
+  const double last = std::max_element(points.begin(), points.end(), [](const auto& a, const auto& b) {
+                        return a.step < b.step;
+                      })->step;
   const double spread = std::sqrt(static_cast<double>(points.front().workers));
   // Half-way down after a tenth of the log: only the right order of magnitude matters.
   const double scale = start * std::max(last, 1.0) / 10 / spread;
-  FitProblem problem{.start = {scale, lowest->loss / 2, start, 0}, .lower = {1e-12, -1e6, 1e-9, -1e12}, .upper = {1e15, 1e6, 1e12, 1e12}};
+  FitProblem problem{.start = {scale, lowest->loss / 2, start, 0},
+                     .lower = {1e-12, -1e6, 1e-9, -1e12},
+                     .upper = {1e15, 1e6, 1e12, 1e12}};
   // A floor above the lowest loss seen contradicts the log.
   problem.upper[1] = lowest->loss;
   if (shape.form == LossCurve::Form::spotdnn) problem.start[2] = std::max(last / 10, 1.0);
@@ -70,7 +75,8 @@ Result<LossFit> fit_loss(LossCurve::Form form, std::span<const LossPoint> points
   if (!solved) return unexpected(solved.error());
   LossFit fit{.curve = shape.curve(solved->x), .parameters = solved->x, .covariance = solved->covariance};
   fit.residual_sd = std::sqrt(solved->sum_of_squares / static_cast<double>(points.size() - shape.size()));
-  const LossPoint& last = *std::max_element(points.begin(), points.end(), [](const auto& a, const auto& b) { return a.step < b.step; });
+  const LossPoint& last =
+      *std::max_element(points.begin(), points.end(), [](const auto& a, const auto& b) { return a.step < b.step; });
   const auto band = loss_band(fit, conditions(last, sync), last.step);
   // Above its floor the loss falls as 1 / steps, so relative errors of the one are those of the other.
   const double above = band.middle - fit.curve.floor;
@@ -118,17 +124,21 @@ Result<std::vector<LossPoint>> parse_loss_log(std::string_view text, const std::
     if (columns.empty()) {
       for (const auto cell : cells) columns.emplace_back(trimmed(cell));
       for (const char* wanted : {"step", "loss"}) {
-        if (std::find(columns.begin(), columns.end(), wanted) == columns.end()) return fail("{}:{}: no column '{}' in the heading", file, line_number, wanted);
+        if (std::find(columns.begin(), columns.end(), wanted) == columns.end())
+          return fail("{}:{}: no column '{}' in the heading", file, line_number, wanted);
       }
       continue;
     }
-    if (cells.size() != columns.size()) return fail("{}:{}: {} cells, want {}", file, line_number, cells.size(), columns.size());
+    if (cells.size() != columns.size())
+      return fail("{}:{}: {} cells, want {}", file, line_number, cells.size(), columns.size());
     LossPoint point;
     for (std::size_t c = 0; c < cells.size(); ++c) {
-      const bool known = columns[c] == "step" || columns[c] == "loss" || columns[c] == "batch" || columns[c] == "workers";
+      const bool known =
+          columns[c] == "step" || columns[c] == "loss" || columns[c] == "batch" || columns[c] == "workers";
       if (!known) continue;
       const auto number = parse_number(trimmed(cells[c]));
-      if (!number || (columns[c] != "loss" && *number < 0)) return fail("{}:{}: {}: '{}', want a number", file, line_number, columns[c], trimmed(cells[c]));
+      if (!number || (columns[c] != "loss" && *number < 0))
+        return fail("{}:{}: {}: '{}', want a number", file, line_number, columns[c], trimmed(cells[c]));
       if (columns[c] == "step") point.step = *number;
       if (columns[c] == "loss") point.loss = *number;
       if (columns[c] == "batch") point.batch = *number;

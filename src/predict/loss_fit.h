@@ -26,8 +26,8 @@ struct LossFit {
   std::vector<double> covariance{};  ///< of them, row by row; empty where the log does not determine them
 };
 
-/// Least squares in the loss. Needs more points than coefficients; coefficients that the log cannot tell apart (one batch size,
-/// one number of workers) are not fitted. The curve's relative_sd is set from the band at the last step.
+/// Least squares in the loss. Needs more points than coefficients; coefficients that the log cannot tell apart (one
+/// batch size, one number of workers) are not fitted. The curve's relative_sd is set from the band at the last step.
 Result<LossFit> fit_loss(LossCurve::Form form, std::span<const LossPoint> points, Sync sync);
 
 /// Loss at a step with the band 8 of 10 observations should fall into; extrapolation widens it.

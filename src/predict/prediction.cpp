@@ -19,7 +19,8 @@ std::optional<double> iterations_for(const Target& target, const Profile& profil
     return steps_to_loss(*profile.loss, {.batch = speed.batch, .workers = workers, .cc = speed.cc, .sync = sync},
                          loss->loss);
   }
-  if (const auto* epochs = std::get_if<ForEpochs>(&target)) return epochs->epochs * profile.samples->value / speed.batch;
+  if (const auto* epochs = std::get_if<ForEpochs>(&target))
+    return epochs->epochs * profile.samples->value / speed.batch;
   return std::get<ForSteps>(target).steps;
 }
 
@@ -35,21 +36,21 @@ Estimate with_band(double middle, double relative_sd) {
 }
 
 double model_sd(Predictor predictor) {
-  // Root mean square of the logarithmic error over the 60 held-out points of docs/models.md#accuracy (functions: over the
-  // 15 published observations there). accuracy_test.cpp recomputes them.
+  // Root mean square of the logarithmic error over the 60 held-out points of docs/models.md#accuracy (functions: over
+  // the 15 published observations there). accuracy_test.cpp recomputes them.
   switch (predictor) {
     case Predictor::queue:
-      return 0.065;
+      return 0.0645;
     case Predictor::spotdnn:
-      return 0.1;
+      return 0.1205;
     case Predictor::cynthia:
-      return 0.1;
+      return 0.1128;
     case Predictor::additive:
-      return 0.3;
+      return 0.1667;
     case Predictor::lambda:
       break;
   }
-  return 0.1;
+  return 0.0916;
 }
 
 double relative_sd(Predictor predictor, const Target& target, const Profile& profile, std::span<const Group> groups) {

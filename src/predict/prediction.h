@@ -47,7 +47,8 @@ struct Estimate {
 /// Log-normal: a prediction errs by factors.
 Estimate with_band(double middle, double relative_sd);
 
-/// Relative error of a predictor's speed on measurements it was not fitted to (docs/models.md#accuracy); 0 = not measured.
+/// Relative error of a predictor's speed on measurements it was not fitted to (docs/models.md#accuracy); 0 = not
+/// measured.
 double model_sd(Predictor predictor);
 
 /// Error of a whole prediction: model, machines (by their share of the work) and, towards a loss, the loss curve.

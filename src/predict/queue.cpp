@@ -35,8 +35,8 @@ Demand server_demand(const Workload& job, const ServerPool& servers) {
   return demand;
 }
 
-/// The exchange of one worker with idle servers: gradients up, parameters down, at its own pace, but never faster than the
-/// servers serve one.
+/// The exchange of one worker with idle servers: gradients up, parameters down, at its own pace, but never faster than
+/// the servers serve one.
 double exchange_alone(const Workload& job, const Worker& worker, const Demand& demand) {
   return std::max(2 * job.parameters / worker.rate + job.tensors * job.latency, demand.total);
 }
@@ -144,7 +144,9 @@ Speed best_shape(const Workload& job, std::span<const Group> groups) {
 
 }  // namespace
 
-double queue_server_limit(const Workload& job, const ServerPool& servers) { return 1 / server_demand(job, servers).busiest; }
+double queue_server_limit(const Workload& job, const ServerPool& servers) {
+  return 1 / server_demand(job, servers).busiest;
+}
 
 Speed queue_speed(const Workload& job, std::span<const Group> groups, const ServerPool& servers) {
   if (job.exchange == Exchange::pipeline) return best_shape(job, groups);

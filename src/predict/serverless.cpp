@@ -20,13 +20,14 @@ double iterations_per_epoch(const ServerlessProfile& s, double samples, int func
   const double global = local_batch * functions;
   if (!s.whole_iterations) return samples / global;
   const bool fixed_local = s.local_batch * functions <= s.global_batch_max;
-  return fixed_local ? std::floor(std::floor(samples / functions) / local_batch) : std::floor(samples / s.global_batch_max);
+  return fixed_local ? std::floor(std::floor(samples / functions) / local_batch)
+                     : std::floor(samples / s.global_batch_max);
 }
 
 }  // namespace
 
-ServerlessPrediction serverless_prediction(const Profile& profile, const FunctionPlatform& platform, FunctionFleet fleet,
-                                           double epochs, UsdPerHour server_price) {
+ServerlessPrediction serverless_prediction(const Profile& profile, const FunctionPlatform& platform,
+                                           FunctionFleet fleet, double epochs, UsdPerHour server_price) {
   const ServerlessProfile& s = *profile.serverless;
   const int n = fleet.functions;
   ServerlessPrediction p;

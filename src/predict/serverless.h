@@ -27,8 +27,8 @@ struct ServerlessPrediction {
 
 /// The job for `epochs` epochs on the fleet, with one parameter server at `server_price` charged for the whole time.
 /// Requires profile.serverless, samples, dataset_size and parameters.
-ServerlessPrediction serverless_prediction(const Profile& profile, const FunctionPlatform& platform, FunctionFleet fleet,
-                                           double epochs, UsdPerHour server_price);
+ServerlessPrediction serverless_prediction(const Profile& profile, const FunctionPlatform& platform,
+                                           FunctionFleet fleet, double epochs, UsdPerHour server_price);
 
 /// lambdaDNN (14): functions beyond which the server's link is the limit.
 int serverless_most_functions(const ServerlessProfile& profile);

@@ -62,7 +62,8 @@ Speed additive_speed(const Workload& job, std::span<const Group> groups, const S
   return sum.total();
 }
 
-Speed cluster_speed(Predictor predictor, const Workload& job, std::span<const Group> groups, const ServerPool& servers) {
+Speed cluster_speed(Predictor predictor, const Workload& job, std::span<const Group> groups,
+                    const ServerPool& servers) {
   switch (predictor) {
     case Predictor::queue:
       return queue_speed(job, groups, servers);

@@ -24,7 +24,7 @@ std::string_view name(Part part);
 
 /// A machine of one kind at work on one job.
 struct Worker {
-  double compute = 0;       ///< s, one step without any exchange; the loader's pace where that is slower
+  double compute = 0;  ///< s, one step without any exchange; the loader's pace where that is slower
   Part compute_part = Part::compute;
   double batch = 0;         ///< samples per step of the whole machine
   double pcie = 0;          ///< s, gradients between its GPUs and its memory, both ways
@@ -55,12 +55,12 @@ struct ServerPool {
 struct Workload {
   Sync sync = Sync::asp;
   Exchange exchange = Exchange::server;
-  double parameters = 0;           ///< bytes of one gradient
+  double parameters = 0;  ///< bytes of one gradient
   double tensors = 1;
-  double latency = 0;              ///< s per tensor and exchange
-  double overlap = 0;              ///< share of the backward pass that hides an exchange
-  double server_cpu = 0;           ///< core-seconds per update
-  double server_demand = 0;        ///< s per update of one whole server, as calibrated; 0 = derive
+  double latency = 0;        ///< s per tensor and exchange
+  double overlap = 0;        ///< share of the backward pass that hides an exchange
+  double server_cpu = 0;     ///< core-seconds per update
+  double server_demand = 0;  ///< s per update of one whole server, as calibrated; 0 = derive
   std::optional<ContentionFit> contention{};
   std::optional<CynthiaProfile> cynthia{};
   std::span<const ShapeSpeed> shapes{};  ///< pipelines: the measured shapes; owned by the profile
@@ -71,8 +71,8 @@ struct Workload {
 struct Speed {
   double updates_per_s = 0;  ///< normalized iterations per second; its inverse is the step time
   double samples_per_s = 0;
-  double batch = 0;          ///< weighted-average batch: samples per update
-  double cc = 0;             ///< convergence coefficient, 0 (one worker does it all) to 1
+  double batch = 0;                        ///< weighted-average batch: samples per update
+  double cc = 0;                           ///< convergence coefficient, 0 (one worker does it all) to 1
   std::array<double, kParts> breakdown{};  ///< s busy in a cycle; parts may overlap where training is synchronous
 
   Part bottleneck() const;

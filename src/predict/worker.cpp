@@ -35,6 +35,14 @@ double request_rate(const Profile& profile, double nic) {
   return nic > 0 ? std::min(nic, profile.link.request->value) : profile.link.request->value;
 }
 
+/// Gradients among the GPUs of one machine, for rings: the fastest link that connects them.
+double interconnect_time(const Profile& profile, const InstanceType& type) {
+  if (profile.exchange != Exchange::all_reduce || type.gpu_count < 2 || !profile.parameters) return 0;
+  const auto link = type.nvlink ? type.nvlink : profile.link.pcie ? profile.link.pcie : type.pcie;
+  if (!link) return 0;
+  return 2.0 * (type.gpu_count - 1) / type.gpu_count * profile.parameters->value / link->value;
+}
+
 Result<Pace> measured_pace(const Profile& profile, const InstanceType& type, const TypeProfile& measured) {
   Pace pace{.batch = measured.batch, .relative_sd = measured.relative_sd, .basis = measured.basis};
   if (measured.compute) {
@@ -46,10 +54,12 @@ Result<Pace> measured_pace(const Profile& profile, const InstanceType& type, con
     const double rate = request_rate(profile, own_network(profile, type));
     if (rate > 0) exchange = 2 * profile.parameters->value / rate;
   }
-  pace.compute = measured.step->count() - exchange - pcie_time(profile, type);
+  // The measured step holds what this machine did besides computing: its own exchange and copies, or its own ring.
+  const double local = profile.exchange == Exchange::server ? pcie_time(profile, type) : interconnect_time(profile, type);
+  pace.compute = measured.step->count() - exchange - local;
   if (pace.compute <= 0) {
     return fail("profile '{}': the step of {:.4g} s on {} is shorter than its own exchange of {:.4g} s", profile.name,
-                measured.step->count(), type.name, exchange);
+                measured.step->count(), type.name, exchange + local);
   }
   return pace;
 }
@@ -103,7 +113,8 @@ std::optional<Pace> regressed_pace(const Profile& profile, const InstanceType& t
   const auto& fit = published_step_time_fit();
   const double step = step_time(fit, *profile.gflops, *profile.tensors, *type.gpu->tflops_fp32);
   if (step <= 0) return {};
-  return Pace{.compute = step, .batch = fit.batch * type.gpu_count, .relative_sd = fit.relative_sd, .basis = Basis::scaled};
+  return Pace{
+      .compute = step, .batch = fit.batch * type.gpu_count, .relative_sd = fit.relative_sd, .basis = Basis::scaled};
 }
 
 void apply_loader(const LoaderProfile& loader, const InstanceType& type, Worker& worker) {
@@ -123,14 +134,6 @@ void apply_loader(const LoaderProfile& loader, const InstanceType& type, Worker&
   }
 }
 
-/// Gradients among the GPUs of one machine, for rings: the fastest link that connects them.
-double interconnect_time(const Profile& profile, const InstanceType& type) {
-  if (profile.exchange != Exchange::all_reduce || type.gpu_count < 2 || !profile.parameters) return 0;
-  const auto link = type.nvlink ? type.nvlink : profile.link.pcie ? profile.link.pcie : type.pcie;
-  if (!link) return 0;
-  return 2.0 * (type.gpu_count - 1) / type.gpu_count * profile.parameters->value / link->value;
-}
-
 }  // namespace
 
 Result<Worker> make_worker(const Profile& profile, const InstanceType& type, const Catalog& catalog) {
@@ -143,7 +146,8 @@ Result<Worker> make_worker(const Profile& profile, const InstanceType& type, con
   worker.basis = profile.origin.basis;
   if (profile.exchange == Exchange::pipeline) {
     if (type.name != profile.pipeline->type) {
-      return fail("profile '{}' has pipeline speeds for {} only, not {}", profile.name, profile.pipeline->type, type.name);
+      return fail("profile '{}' has pipeline speeds for {} only, not {}", profile.name, profile.pipeline->type,
+                  type.name);
     }
     worker.batch = profile.pipeline->global_batch;
     return worker;
@@ -152,7 +156,7 @@ Result<Worker> make_worker(const Profile& profile, const InstanceType& type, con
   if (cynthia_only) {
     // Cynthia counts work, not samples; its compute time on one machine serves the other predictors too.
     worker.compute = profile.cynthia->work_gflop / worker.gflops;
-    worker.batch = 1;
+    worker.batch = measured->second.batch > 0 ? measured->second.batch : 1;
   } else {
     auto pace = known && has_pace(measured->second) ? measured_pace(profile, type, measured->second)
                                                     : scaled_pace(profile, type, catalog);
@@ -168,9 +172,10 @@ Result<Worker> make_worker(const Profile& profile, const InstanceType& type, con
   worker.pcie = profile.exchange == Exchange::server ? pcie_time(profile, type) : 0;
   worker.interconnect = interconnect_time(profile, type);
   apply_loader(profile.loader, type, worker);
-  if (worker.rate <= 0) {
-    return fail("the network of {} is not in catalogue '{}', and profile '{}' has no link.request_mb_per_s", type.name,
-                catalog.name, profile.name);
+  if (worker.nic <= 0 && profile.exchange == Exchange::server) worker.nic = worker.rate;
+  if (worker.nic <= 0) {
+    return fail("the network of {} is not in catalogue '{}', and profile '{}' has no {}", type.name, catalog.name,
+                profile.name, profile.exchange == Exchange::server ? "link.request_mb_per_s" : "network_mb_per_s for it");
   }
   return worker;
 }

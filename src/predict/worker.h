@@ -8,14 +8,15 @@
 
 namespace mayfly {
 
-/// How a machine of this type does this job: measured there, or scaled from the nearest measurement (same GPU first, then
-/// by peak FLOPS), or, for a job nobody has measured, by the step-time regression. The error says what is missing.
+/// How a machine of this type does this job: measured there, or scaled from the nearest measurement (same GPU first,
+/// then by peak FLOPS), or, for a job nobody has measured, by the step-time regression. The error says what is missing.
 Result<Worker> make_worker(const Profile& profile, const InstanceType& type, const Catalog& catalog);
 
 /// The job's side. `sync` overrides the profile's. The result points into the profile.
 Workload make_workload(const Profile& profile, std::optional<Sync> sync = {});
 
-/// `count` servers of this type; the profile's measured rate wins over the catalogue's for the profile's own server type.
+/// `count` servers of this type; the profile's measured rate wins over the catalogue's for the profile's own server
+/// type.
 ServerPool make_servers(const Profile& profile, const InstanceType& type, int count);
 
 /// Relative error (sd of the logarithm) of a step time scaled by peak FLOPS: 28 pairs of measured machines,

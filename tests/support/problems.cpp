@@ -43,10 +43,10 @@ std::optional<std::filesystem::path> shared_data() {
 }
 
 SpotDnn spotdnn_problem(const std::vector<int>& quotas, double loss, double deadline_s) {
-  SpotDnn made{.profile = shipped_profile("spotdnn-resnet110"), .catalog = shipped_catalog("spotdnn")};
+  SpotDnn made{.profile = std::make_unique<Profile>(shipped_profile("spotdnn-resnet110")), .catalog = shipped_catalog("spotdnn")};
   PlanRequest request{.target = ToLoss{loss}, .deadline = Seconds(deadline_s), .predictor = Predictor::spotdnn};
   for (std::size_t i = 0; i < quotas.size(); ++i) request.quota.push_back({kPaperOrder[i], quotas[i]});
-  auto problems = make_problems(made.profile, made.catalog, request);
+  auto problems = make_problems(*made.profile, made.catalog, request);
   MAYFLY_CHECK(problems && problems->problems.size() == 1, "the spotDNN evaluation is one problem");
   made.problem = problems->problems.front();
   return made;
@@ -79,7 +79,8 @@ Problem random_problem(const RandomProblem& shape, std::uint64_t seed, Profile& 
   profile.cynthia = CynthiaProfile{.work_gflop = uniform(random, 500, 2000)};
   if (shape.five_coefficients) profile.loss->cc_offset = uniform(random, 0.1, 1);
   Problem problem{.profile = &profile, .job = make_workload(profile), .predictor = shape.predictor};
-  problem.target = shape.epochs ? Target(ForEpochs{std::floor(uniform(random, 5, 50))}) : Target(ToLoss{uniform(random, 0.7, 1.2)});
+  problem.target =
+      shape.epochs ? Target(ForEpochs{std::floor(uniform(random, 5, 50))}) : Target(ToLoss{uniform(random, 0.7, 1.2)});
   for (int k = 0; k < shape.kinds; ++k) {
     const double gpus = std::exp2(std::floor(uniform(random, 0, 3)));
     const double speed = uniform(random, 400, 2200);
@@ -91,18 +92,26 @@ Problem random_problem(const RandomProblem& shape, std::uint64_t seed, Profile& 
     // Prices follow speed, loosely, as they do in clouds.
     const double price = speed / 1000 * uniform(random, 0.3, 0.9);
     std::vector<Offer> offers;
-    const std::string name = "type" + std::string(1, static_cast<char>('a' + k / 26)) + std::string(1, static_cast<char>('a' + k % 26));
+    const std::string name =
+        "type" + std::string(1, static_cast<char>('a' + k / 26)) + std::string(1, static_cast<char>('a' + k % 26));
     for (int z = 0; z < shape.zones; ++z) {
-      offers.push_back({name, Market::spot, shape.zones > 1 ? "zone" + std::to_string(z) : "", {price * uniform(random, 0.8, 1.2)}, shape.quota});
+      offers.push_back({name,
+                        Market::spot,
+                        shape.zones > 1 ? "zone" + std::to_string(z) : "",
+                        {price * uniform(random, 0.8, 1.2)},
+                        shape.quota});
     }
     problem.kinds.push_back(make_kind(worker, std::move(offers), {{name, shape.quota * shape.zones, 0}}));
   }
   for (int s = 1; s <= shape.servers; ++s) {
-    problem.servers.push_back({.type = "server", .pool = {.count = s, .nic = 1.2e9, .cores = 4, .gflops = 100}, .hourly = {s == 1 ? 0.0 : 0.192 * s}});
+    problem.servers.push_back({.type = "server",
+                               .pool = {.count = s, .nic = 1.2e9, .cores = 4, .gflops = 100},
+                               .hourly = {s == 1 ? 0.0 : 0.192 * s}});
   }
-  // A deadline between what a mid-sized random cluster needs and twice that.
+  // A deadline that a random cluster of 2 to 12 machines meets, with up to half as much time again.
   std::vector<int> counts(problem.kinds.size());
-  const int machines = std::max(1, std::min(8, shape.kinds * shape.quota * shape.zones / 2));
+  const int most = std::max(1, std::min(12, shape.kinds * shape.quota * shape.zones / 2));
+  const int machines = std::min(most, 2 + static_cast<int>(random() % 11));
   for (int i = 0; i < machines;) {
     const auto k = static_cast<std::size_t>(random() % counts.size());
     if (counts[k] == problem.kinds[k].limit()) continue;
@@ -110,7 +119,8 @@ Problem random_problem(const RandomProblem& shape, std::uint64_t seed, Profile& 
     ++i;
   }
   Candidate candidate;
-  if (Evaluator(problem).evaluate(counts, 0, candidate)) problem.deadline = Seconds(candidate.time * uniform(random, 1, 2));
+  if (Evaluator(problem).evaluate(counts, 0, candidate))
+    problem.deadline = Seconds(candidate.time * uniform(random, 1, 1.5));
   return problem;
 }
 

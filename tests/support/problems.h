@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <random>
 #include <string>
@@ -20,7 +21,7 @@ std::optional<std::filesystem::path> shared_data();
 /// The spotDNN evaluation: ResNet-110 with its five types and the given quotas, in the paper's order
 /// [p3.2xlarge, g4dn.4xlarge, g3.8xlarge, g3.16xlarge, p2.8xlarge].
 struct SpotDnn {
-  Profile profile{};
+  std::unique_ptr<Profile> profile{};  ///< the problem points to it
   Catalog catalog{};
   Problem problem{};
 };
@@ -29,8 +30,8 @@ SpotDnn spotdnn_problem(const std::vector<int>& quotas, double loss, double dead
 std::vector<int> spotdnn_counts(const Problem& problem, const std::vector<int>& paper_order);
 std::vector<int> paper_order(const Problem& problem, const std::vector<int>& counts);
 
-/// A random problem: `kinds` kinds with up to `quota` machines each from `zones` zones, ResNet-110-like; the deadline is
-/// one that some cluster can meet. The profile must outlive the problem.
+/// A random problem: `kinds` kinds with up to `quota` machines each from `zones` zones, ResNet-110-like; the deadline
+/// is one that some cluster can meet. The profile must outlive the problem.
 struct RandomProblem {
   Predictor predictor = Predictor::spotdnn;
   int kinds = 5;

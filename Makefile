@@ -1,0 +1,44 @@
+# The two commands of the README, and what contributors need. Everything else is CMake (see CMakePresets.json).
+PREFIX ?= /usr/local
+JOBS ?= $(shell nproc)
+
+.PHONY: run test build check format install deps deps-dev bench clean
+
+run: build
+	@examples/02-plan/run.sh build/mayfly
+
+test: deps-dev
+	cmake --preset release > /dev/null
+	cmake --build --preset release -j $(JOBS)
+	ctest --preset release -j $(JOBS)
+
+build: deps
+	cmake --preset release -DBUILD_TESTING=OFF > /dev/null
+	cmake --build --preset release -j $(JOBS) --target mayfly
+
+# The fast checks of CI: format, layers, sizes, headers.
+check:
+	tools/check_format
+	tools/check_layers
+
+format:
+	tools/check_format --fix
+
+install: build
+	cmake --install build --prefix $(PREFIX)
+
+# Installs with apt what tools/packages lists and is missing; asks for sudo only then.
+deps:
+	@tools/install_packages build
+deps-dev:
+	@tools/install_packages build test
+
+bench: deps-dev
+	cmake --preset release > /dev/null
+	cmake --build --preset release -j $(JOBS)
+	build/bench/accuracy
+	build/bench/predict
+	build/bench/plan
+
+clean:
+	rm -rf build build-debug build-clang

@@ -1,0 +1,104 @@
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "job/job_spec.h"
+#include "job/profile.h"
+
+namespace mayfly {
+namespace {
+
+TEST(Profiles, AllThatShipLoadAndAreNamedAfterTheirFile) {
+  int count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(std::filesystem::path(MAYFLY_SOURCE_DIR) / "data/profiles")) {
+    if (entry.path().extension() != ".json") continue;
+    const auto profile = load_profile(entry.path());
+    ASSERT_TRUE(profile.has_value()) << profile.error().message;
+    EXPECT_EQ(profile->name, entry.path().stem().string());
+    EXPECT_FALSE(profile->origin.source.empty());
+    ++count;
+  }
+  EXPECT_EQ(count, 10);
+}
+
+TEST(Profiles, PipelinesCarryEveryMeasuredShape) {
+  const auto bert = load_profile(std::filesystem::path(MAYFLY_SOURCE_DIR) / "data/profiles/parcae-bert.json");
+  ASSERT_TRUE(bert && bert->pipeline);
+  EXPECT_EQ(bert->pipeline->speeds.size(), 62u);
+  // samples/s = nominal global batch / iteration time.
+  for (const auto& shape : bert->pipeline->speeds) {
+    EXPECT_NEAR(shape.speed->value * shape.iteration.count() / bert->pipeline->global_batch, 1, 1e-4);
+  }
+  EXPECT_EQ(bert->pipeline->transfers.size(), 29u);
+  ASSERT_TRUE(bert->pipeline->restart.has_value());
+  EXPECT_DOUBLE_EQ(bert->pipeline->restart->rendezvous.count(), 6.6);
+}
+
+std::string minimal(const std::string& more) {
+  return "format: mayfly-profile/1\nname: p\norigin: {source: s}\njob: {model: m}\n" + more;
+}
+
+TEST(Profiles, SayWhatIsWrong) {
+  const std::vector<std::pair<std::string, std::string>> wrong{
+      {minimal("types: {a: {samples_per_s: 5}}\n"), "p.json:5: types.a.batch: missing beside a step time"},
+      {minimal("types: {a: {batch: 1, step_s: 1, samples_per_s: 5}}\n"), "p.json:5: types.a.samples_per_s: stands beside step_s; give one of the two"},
+      {minimal("loss: {form: magic}\n"), "p.json:5: loss.form: 'magic', want spotdnn, cynthia or common-start"},
+      {minimal("link: {overlap: 1.5}\n"), "p.json:5: link.overlap: '1.5', want a number from 0 to 1"},
+      {minimal("linc: {}\n"), "p.json:5: linc: unknown key (did you mean 'link'?)"},
+      {"format: mayfly-profile/1\nname: p\norigin: {source: s}\njob: {model: m, sync: maybe}\n", "p.json:4: job.sync: 'maybe', want one of asp, bsp"},
+  };
+  for (const auto& [text, message] : wrong) {
+    const auto profile = parse_profile(text, "p.json");
+    ASSERT_FALSE(profile.has_value()) << text;
+    EXPECT_EQ(profile.error().message, message);
+  }
+}
+
+TEST(Jobs, ReadASkyPilotTaskAndSayWhatHasNoEffect) {
+  const auto job = parse_job(R"(
+name: my-task
+workdir: ~/code
+num_nodes: 4
+resources:
+  infra: aws/us-east-1
+  accelerators: V100:1
+  use_spot: true
+  disk_size: 100
+envs: {A: b}
+setup: pip install x
+run: |
+  python train.py
+objective: {deadline: 6h, loss: 0.8, budget: 40}
+elastic: {min: 2, max: 8}
+profile: profile.json
+)",
+                             "job.yaml");
+  ASSERT_TRUE(job.has_value()) << job.error().message;
+  EXPECT_EQ(job->cloud, "aws");
+  EXPECT_EQ(job->region, "us-east-1");
+  EXPECT_EQ(job->accelerator, "V100");
+  EXPECT_EQ(job->accelerator_count, 1);
+  EXPECT_EQ(job->use_spot, true);
+  EXPECT_DOUBLE_EQ(job->deadline->count(), 21600);
+  EXPECT_EQ(job->loss, .8);
+  EXPECT_EQ(job->most_workers, 8);
+  EXPECT_EQ(job->unused, (std::vector<std::string>{"resources.disk_size", "workdir", "num_nodes", "envs", "setup", "run"}));
+}
+
+TEST(Jobs, SayWhatIsWrong) {
+  const std::vector<std::pair<std::string, std::string>> wrong{
+      {"objective: {loss: 1, epochs: 2}\n", "j.yaml:1: objective: want one of loss, epochs and steps"},
+      {"objective: {deadline: soon}\n", "j.yaml:1: objective.deadline: duration 'soon': want for example 90s, 15m, 6h, 2d or 1h30m"},
+      {"elastic: {min: 4, max: 2}\n", "j.yaml:1: elastic.min: is above max"},
+      {"objetive: {}\n", "j.yaml:1: objetive: unknown key (did you mean 'objective'?)"},
+      {"resources: {accelerators: 'V100:x'}\n", "j.yaml:1: resources.accelerators: count 'x', want a whole number above 0"},
+  };
+  for (const auto& [text, message] : wrong) {
+    const auto job = parse_job(text, "j.yaml");
+    ASSERT_FALSE(job.has_value()) << text;
+    EXPECT_EQ(job.error().message, message);
+  }
+}
+
+}  // namespace
+}  // namespace mayfly

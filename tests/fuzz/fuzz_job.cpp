@@ -1,0 +1,39 @@
+#include <cmath>
+
+#include "fuzz/fuzz.h"
+#include "job/job_spec.h"
+
+namespace {
+
+using mayfly::fuzz::require;
+
+void check_job(const mayfly::JobSpec& job) {
+  require(!job.deadline || (std::isfinite(job.deadline->count()) && job.deadline->count() >= 0),
+          "a deadline is finite and not negative");
+  require(int(job.loss.has_value()) + int(job.epochs.has_value()) + int(job.steps.has_value()) <= 1,
+          "a job has one target at most");
+  require(!job.loss || std::isfinite(*job.loss), "a loss is finite");
+  require(!job.epochs || *job.epochs > 0, "epochs are above 0");
+  require(!job.steps || *job.steps > 0, "steps are above 0");
+  require(!job.budget || job.budget->value > 0, "a budget is above 0");
+  require(!job.least_workers || *job.least_workers > 0, "there is at least one worker");
+  require(!job.least_workers || !job.most_workers || *job.least_workers <= *job.most_workers, "min is not above max");
+  require(!job.accelerator_count || *job.accelerator_count > 0, "accelerators are above 0");
+  require(!job.accelerator_count || !job.accelerator.empty(), "a number of accelerators has their name");
+  for (const auto& key : job.unused) require(!key.empty(), "a key without effect has a name");
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const auto text = mayfly::fuzz::text_of(data, size);
+  const auto job = mayfly::parse_job(text, mayfly::fuzz::kFile);
+  if (!job) {
+    mayfly::fuzz::check_message(job.error());
+    return 0;
+  }
+  check_job(*job);
+  const auto again = mayfly::parse_job(text, mayfly::fuzz::kFile);
+  require(again && *again == *job, "the same text reads the same");
+  return 0;
+}
