@@ -1,0 +1,23 @@
+# bash completion for mayfly: verbs, their options (read from --help), and the names of shipped profiles and catalogues.
+_mayfly() {
+  local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} verb=${COMP_WORDS[1]:-}
+  case $previous in
+    --predictor) COMPREPLY=($(compgen -W "queue spotdnn cynthia lambda additive" -- "$word")); return ;;
+    --search) COMPREPLY=($(compgen -W "exact window exhaustive" -- "$word")); return ;;
+    --market) COMPREPLY=($(compgen -W "spot on-demand serverless" -- "$word")); return ;;
+    --sync) COMPREPLY=($(compgen -W "asp bsp" -- "$word")); return ;;
+    --profile | --catalog | --loss-log | -o | --output) COMPREPLY=($(compgen -f -- "$word")); return ;;
+  esac
+  if [ "$COMP_CWORD" -eq 1 ]; then
+    COMPREPLY=($(compgen -W "predict plan catalog --help --version" -- "$word"))
+  elif [ "$verb" = catalog ] && [ "$COMP_CWORD" -eq 2 ]; then
+    COMPREPLY=($(compgen -W "list show import --help" -- "$word"))
+  elif [[ $word == -* ]]; then
+    local action=()
+    [ "$verb" = catalog ] && action=("${COMP_WORDS[2]}")
+    COMPREPLY=($(compgen -W "$(mayfly "$verb" "${action[@]}" --help 2> /dev/null | grep -oE -- '--[a-z-]+' | sort -u)" -- "$word"))
+  else
+    COMPREPLY=($(compgen -f -- "$word"))
+  fi
+}
+complete -o filenames -F _mayfly mayfly

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/table.h"
 #include "base/text.h"
@@ -198,6 +199,12 @@ std::string plan_text(const Context& context, const Plan& plan, bool colour) {
   out += fmt::format("  time        {} = {:.2f} s{}\n", as_time(plan.time.middle), plan.time.middle,
                      band(plan.time, as_time));
   out += fmt::format("  cost        {:.4f} USD{}\n", plan.cost.middle, band(plan.cost, as_cost));
+  if (context.request.deadline && plan.relative_sd > 0) {
+    const Seconds elapsed = context.request.progress ? context.request.progress->elapsed : Seconds{0};
+    const double left = (*context.request.deadline - elapsed).count();
+    const double chance = std::erfc(-std::log(left / plan.time.middle) / plan.relative_sd / std::sqrt(2.0)) / 2;
+    out += fmt::format("  in time     with {:.0f} % as far as the prediction's own error goes; a tighter --deadline buys margin\n", 100 * chance);
+  }
   if (plan.speed) {
     out += fmt::format("  speed       {:.5g} samples/s, a step every {:.4g} s, {:.6g} steps; basis: {}\n",
                        plan.speed->samples_per_s, 1 / plan.speed->updates_per_s, plan.iterations, name(plan.basis));

@@ -172,7 +172,8 @@ Result<Worker> make_worker(const Profile& profile, const InstanceType& type, con
   worker.pcie = profile.exchange == Exchange::server ? pcie_time(profile, type) : 0;
   worker.interconnect = interconnect_time(profile, type);
   apply_loader(profile.loader, type, worker);
-  if (worker.nic <= 0 && profile.exchange == Exchange::server) worker.nic = worker.rate;
+  // Towards a server only the rate counts (Cynthia's model apart); machines that differ in the rest of their link are alike.
+  if (profile.exchange == Exchange::server && (worker.nic <= 0 || !profile.cynthia)) worker.nic = worker.rate;
   if (worker.nic <= 0) {
     return fail("the network of {} is not in catalogue '{}', and profile '{}' has no {}", type.name, catalog.name,
                 profile.name, profile.exchange == Exchange::server ? "link.request_mb_per_s" : "network_mb_per_s for it");

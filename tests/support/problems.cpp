@@ -108,7 +108,7 @@ Problem random_problem(const RandomProblem& shape, std::uint64_t seed, Profile& 
                                .pool = {.count = s, .nic = 1.2e9, .cores = 4, .gflops = 100},
                                .hourly = {s == 1 ? 0.0 : 0.192 * s}});
   }
-  // A deadline that a random cluster of 2 to 12 machines meets, with up to half as much time again.
+  // A random cluster of 2 to 12 machines.
   std::vector<int> counts(problem.kinds.size());
   const int most = std::max(1, std::min(12, shape.kinds * shape.quota * shape.zones / 2));
   const int machines = std::min(most, 2 + static_cast<int>(random() % 11));
@@ -119,8 +119,11 @@ Problem random_problem(const RandomProblem& shape, std::uint64_t seed, Profile& 
     ++i;
   }
   Candidate candidate;
-  if (Evaluator(problem).evaluate(counts, 0, candidate))
-    problem.deadline = Seconds(candidate.time * uniform(random, 1, 1.5));
+  if (!Evaluator(problem).evaluate(counts, 0, candidate)) return problem;
+  // Between that cluster's time and the fastest there is, so that some deadlines are easy and some take all machines.
+  const auto fastest = exact_search(problem, {.goal = Goal::fastest, .most_nodes = 0});
+  const double least = fastest.best.empty() ? candidate.time : fastest.best[0].time;
+  problem.deadline = Seconds(least * std::pow(candidate.time / least, uniform(random, 0.1, 1)) * 1.01);
   return problem;
 }
 
