@@ -57,7 +57,8 @@ RateBounds rate_bounds(const Problem& problem, const ServerChoice& server, int w
   const bool together =
       !pipeline && (problem.job.sync == Sync::bsp || (queue && server.pool.count == 0)) && (queue || cynthia);
   RateBounds bounds{.cap = INFINITY, .exact = !together && !queue && !cynthia, .cap_beyond = INFINITY};
-  double fastest = 0;
+  const Kind* fastest = nullptr;
+  double fastest_updates = 0;
   double largest_batch = 0;
   for (const Kind& kind : problem.kinds) {
     const bool shared = queue && !together && !pipeline;
@@ -71,15 +72,16 @@ RateBounds rate_bounds(const Problem& problem, const ServerChoice& server, int w
                                    : updates);
     const double batch = pipeline ? problem.job.global_batch : kind.worker.batch * (together ? workers : 1);
     bounds.rate.push_back(samples ? updates * batch : updates);
-    if (shared) {
-      // The shared server slows everyone; a cluster of only the fastest kind bounds every mix.
-      fastest = std::max(fastest, homogeneous_updates(problem, server, kind, workers));
-      largest_batch = std::max(largest_batch, kind.worker.batch);
+    largest_batch = std::max(largest_batch, kind.worker.batch);
+    if (shared && updates > fastest_updates) {
+      fastest = &kind;
+      fastest_updates = updates;
     }
   }
-  if (fastest > 0) {
+  if (fastest != nullptr) {
+    // The shared server slows everyone; a cluster of only the fastest kind bounds every mix.
     const double unit = (samples ? largest_batch : 1) * (1 + 1e-12);
-    bounds.cap = fastest * unit;
+    bounds.cap = homogeneous_updates(problem, server, *fastest, workers) * unit;
     bounds.cap_beyond = queue_server_limit(problem.job, server.pool) * unit;
   }
   if (problem.predictor == Predictor::spotdnn && spotdnn_contention(*problem.job.contention, workers) >= 1 &&

@@ -72,6 +72,7 @@ class Front {
       leaf();
       return true;
     }
+    if (plainly_hopeless()) return true;
     prepare(best_.full() ? best_.last().cost : kInfinity);
     nodes_ = &nodes;
     visit(root());
@@ -103,6 +104,32 @@ class Front {
   };
 
   bool out_of_time() const { return time_limit_ <= 0 || (!line_ && !(work_ / bounds_.cap <= time_limit_)); }
+
+  /// What the best kinds alone, without quotas, could do at this size is already too slow or too dear: saves the tables.
+  bool plainly_hopeless() const {
+    double rate = 0;
+    double price_per_rate = kInfinity;
+    double alone = kInfinity;
+    double time = kInfinity;
+    for (std::size_t k = 0; k < counts_.size(); ++k) {
+      if (problem_.kinds[k].limit() == 0) continue;
+      if (problem_.kinds[k].existing > 0) return false;
+      const double price = problem_.kinds[k].hourly[1];
+      rate = std::max(rate, bounds_.rate[k]);
+      price_per_rate = std::min(price_per_rate, price / bounds_.rate[k]);
+      if (!line_) continue;
+      alone = std::min(alone, price * effort(k, 1) / bounds_.updates[k]);
+      time = std::min(time, effort(k, 1) / (bounds_.updates[k] * workers_));
+    }
+    if (!line_) {
+      time = work_ / std::min(bounds_.cap, workers_ * rate);
+      alone = work_ * price_per_rate;
+    }
+    if (time * kSlack > time_limit_) return true;
+    if (options_.goal == Goal::fastest || !best_.full()) return false;
+    const double server = problem_.servers[server_].hourly.value * time;
+    return (alone + server) * kSlack > best_.last().cost * 3600 - problem_.recovery.count() * problem_.servers[server_].hourly.value;
+  }
 
   double value_for_money(std::size_t k) const {
     const Kind& kind = problem_.kinds[k];

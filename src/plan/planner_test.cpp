@@ -83,7 +83,7 @@ TEST(Planner, SavesAgainstOnDemandAsTheSpotPricesDo) {
 TEST(Planner, MachinesAndFunctionsCompeteInOneTable) {
   auto profile = shipped_profile("lambda-mobilenet");
   profile.types["g4dn.xlarge"] = {.batch = 64, .step = Seconds(1.5), .basis = Basis::given};
-  const auto plan = planned(profile, shipped_catalog("default"), {.target = ForEpochs{6}, .deadline = Seconds(4000)});
+  const auto plan = planned(profile, shipped_catalog("default"), {.target = ForEpochs{6}, .deadline = Seconds(4000), .quota = {{"*", 2}}});
   const auto is_fleet = [](const PlanOption& option) { return option.fleet.has_value(); };
   EXPECT_TRUE(std::any_of(plan.considered.begin(), plan.considered.end(), is_fleet));
   EXPECT_FALSE(std::all_of(plan.considered.begin(), plan.considered.end(), is_fleet));
@@ -102,7 +102,7 @@ TEST(Planner, FrontierFallsAndHoldsTheChosenPlan) {
 
 TEST(Planner, ClustersStayInOneCloudAndRegion) {
   const auto catalog = shipped_catalog("default");
-  const auto plan = planned(shipped_profile("spotdnn-resnet110"), catalog, {.target = ToLoss{.8}, .deadline = Seconds(900)});
+  const auto plan = planned(shipped_profile("spotdnn-resnet110"), catalog, {.target = ToLoss{.8}, .deadline = Seconds(1200), .quota = {{"*", 4}}});
   for (const auto& option : plan.frontier) {
     const auto* first = catalog.find(option.cluster.at(0).type);
     for (const auto* lines : {&option.cluster, &option.servers}) {

@@ -101,6 +101,36 @@ class Integrals {
   double top_ = -std::numeric_limits<double>::infinity();
 };
 
+/// More customers than the rules reach: the trapezoidal rule in x = log t, where the logarithm of the integrand,
+/// h(x) = x - e^x + sum N_c log(Z_c + D_c e^x), has one peak. The rule converges exponentially because the integrand vanishes at
+/// both ends; steps of a third of the peak's width leave an error below 1e-12.
+void add_around_peak(std::span<const CycleClass> classes, Integrals& integrals) {
+  // h'(x) = 1 - e^x + sum N_c D_c e^x / (Z_c + D_c e^x) falls from 1 to minus infinity: bisection finds its zero.
+  const auto slope = [&](double x) {
+    const double t = std::exp(x);
+    double sum = 1 - t;
+    for (const CycleClass& c : classes) sum += c.count * c.service * t / (c.think + c.service * t);
+    return sum;
+  };
+  double low = -1;
+  double high = 60;
+  while (high - low > 1e-6) (slope((low + high) / 2) > 0 ? low : high) = (low + high) / 2;
+  const double peak = low;
+  constexpr double kSmall = 1e-4;
+  const double curvature = (slope(peak - kSmall) - slope(peak + kSmall)) / (2 * kSmall);
+  const double step = 1 / std::sqrt(curvature) / 3;
+  const auto log_term = [&](double x) { return x - std::exp(x) + log_of_product(classes, std::exp(x)); };
+  const double top = log_term(peak);
+  constexpr double kNegligible = -42;  // e^-42, below the last bit of the sum
+  for (const double direction : {1.0, -1.0}) {
+    for (int i = direction > 0 ? 0 : 1;; ++i) {
+      const double x = peak + direction * i * step;
+      if (log_term(x) - top < kNegligible) break;
+      integrals.add(x - std::exp(x), std::exp(x));
+    }
+  }
+}
+
 }  // namespace
 
 void closed_queue_rates(std::span<const CycleClass> classes, std::span<double> rates) {
@@ -121,17 +151,7 @@ void closed_queue_rates(std::span<const CycleClass> classes, std::span<double> r
     const LaguerreRule& rule = shared_rule(nodes);
     for (std::size_t i = 0; i < static_cast<std::size_t>(nodes); ++i) integrals.add(rule.log_weight[i], rule.node[i]);
   } else {
-    // More than 127 customers: the trapezoidal rule in x = log t, which converges exponentially because the integrand
-    // vanishes at both ends; the upper end lies where even a full queue (t^N e^-t) has died out, and a full queue is
-    // also the narrowest peak, 1 / sqrt(N) wide.
-    const double low = -30;
-    const double high = std::log(customers + 12 * std::sqrt(customers) + 40.0);
-    const int steps = static_cast<int>((high - low) * 4 * std::sqrt(customers));
-    for (int i = 0; i <= steps; ++i) {
-      const double x = low + (high - low) * i / steps;
-      const double t = std::exp(x);
-      integrals.add(x - t, t);
-    }
+    add_around_peak(classes, integrals);
   }
   integrals.finish();
 }
