@@ -20,7 +20,8 @@ struct WorkerClass {
 
 /// Updates per second of each class when workers think for a random time with the given mean, then send `bytes` through
 /// one link of 1 B/s shared by all.
-std::vector<double> simulated(sg::Engine& engine, const std::vector<WorkerClass>& classes, double bytes, bool fixed_think) {
+std::vector<double> simulated(sg::Engine& engine, const std::vector<WorkerClass>& classes, double bytes,
+                              bool fixed_think) {
   auto* zone = sg::create_full_zone("zone");
   auto* server = zone->create_host("server", 1e9);
   auto* link = zone->create_link("link", 1.0)->set_latency(0)->seal();

@@ -22,7 +22,8 @@ TEST(Units, MultiplyIntoWhatTheyMean) {
 }
 
 TEST(Durations, AreReadAsPeopleWriteThem) {
-  const std::vector<std::pair<const char*, double>> good{{"90s", 90}, {"15m", 900}, {"6h", 21600}, {"2d", 172800}, {"1h30m", 5400}, {"42", 42}, {"1.5h", 5400}, {"0", 0}};
+  const std::vector<std::pair<const char*, double>> good{{"90s", 90},     {"15m", 900}, {"6h", 21600},  {"2d", 172800},
+                                                         {"1h30m", 5400}, {"42", 42},   {"1.5h", 5400}, {"0", 0}};
   for (const auto& [text, seconds] : good) EXPECT_DOUBLE_EQ(parse_duration(text)->count(), seconds) << text;
   for (const char* bad : {"", "x", "5x", "-1", "1h-5m", "30m1h", "h", "1h30", "nan", "inf", "1e400", "5 m", "1e308d"}) {
     EXPECT_FALSE(parse_duration(bad)) << bad;
@@ -30,7 +31,9 @@ TEST(Durations, AreReadAsPeopleWriteThem) {
 }
 
 TEST(Durations, AreShownShort) {
-  const std::vector<std::pair<double, const char*>> shown{{17.3, "17.3s"}, {90, "1m30s"}, {900, "15m"}, {5400, "1h30m"}, {21600, "6h"}, {172800, "2d"}, {180000, "2d2h"}, {INFINITY, "never"}};
+  const std::vector<std::pair<double, const char*>> shown{{17.3, "17.3s"},  {90, "1m30s"},      {900, "15m"},
+                                                          {5400, "1h30m"},  {21600, "6h"},      {172800, "2d"},
+                                                          {180000, "2d2h"}, {INFINITY, "never"}};
   for (const auto& [seconds, text] : shown) EXPECT_EQ(format_duration(Seconds(seconds)), text);
 }
 
@@ -60,7 +63,9 @@ struct Point {
   bool operator==(const Point&) const = default;
 };
 Result<Point> read_point(std::string_view text) {
-  return read_document(text, "p.yaml", "point/1", [](Section& root) { return Point{root.number("x", Range::positive), root.maybe_number("why")}; });
+  return read_document(text, "p.yaml", "point/1", [](Section& root) {
+    return Point{root.number("x", Range::positive), root.maybe_number("why")};
+  });
 }
 
 TEST(Documents, AreReadIntoStructs) {

@@ -124,7 +124,8 @@ Result<void> apply_options(const Options& options, Question& question) {
   if (!options.server.empty()) {
     // m5.xlarge=2 or 2xm5.xlarge name a number, m5.xlarge alone does not.
     const auto digits = options.server.find_first_not_of("0123456789");
-    const bool counted = options.server.find('=') != std::string::npos || (digits > 0 && digits != std::string::npos && options.server[digits] == 'x');
+    const bool counted = options.server.find('=') != std::string::npos ||
+                         (digits > 0 && digits != std::string::npos && options.server[digits] == 'x');
     if (counted) {
       if (const auto ok = machines(options.server, "--server", request.servers); !ok) return ok;
     } else {

@@ -44,7 +44,8 @@ Result<Inputs> load(const Options& options) {
   if (!predictor) return unexpected(predictor.error());
   const auto market = parse_market(options.market);
   if (!market) return unexpected(market.error());
-  if (*market == Market::serverless) return fail("--market serverless: want spot or on-demand; functions are predicted with --predictor lambda");
+  if (*market == Market::serverless)
+    return fail("--market serverless: want spot or on-demand; functions are predicted with --predictor lambda");
   const auto target = options.target.target();
   if (!target) return unexpected(target.error());
   auto catalog = load_catalog(find_catalog(options.catalog));
@@ -146,7 +147,8 @@ Result<Servers> servers_of(const Inputs& inputs, const std::string& text) {
   servers.type = asked[0].type;
   servers.pool = make_servers(inputs.profile, **type, asked[0].count);
   if (inputs.catalog.server_charged) {
-    const bool own = inputs.profile.server.price && (inputs.profile.server.type.empty() || inputs.profile.server.type == servers.type);
+    const bool own = inputs.profile.server.price &&
+                     (inputs.profile.server.type.empty() || inputs.profile.server.type == servers.type);
     if (!own && !(*type)->on_demand)
       return fail("server {} has no on-demand price in catalogue '{}'", servers.type, inputs.catalog.name);
     servers.hourly = (own ? inputs.profile.server.price->value : (*type)->on_demand->rate.value) * asked[0].count;
@@ -264,9 +266,10 @@ int predict_machines(const Options& options, const Inputs& inputs) {
     const LossCurve& curve = *inputs.profile.loss;
     const bool off_batch = speed.batch < curve.batch_min || speed.batch > curve.batch_max;
     fmt::print(stderr, "mayfly: {} is out of reach: {}\n", words(*inputs.target),
-               off_batch ? fmt::format("the average batch of {:g} is outside the {:g} to {:g} the loss curve was fitted for",
-                                       speed.batch, curve.batch_min, curve.batch_max)
-                         : fmt::format("the loss curve of profile '{}' ends at {:g}", inputs.profile.name, curve.floor));
+               off_batch
+                   ? fmt::format("the average batch of {:g} is outside the {:g} to {:g} the loss curve was fitted for",
+                                 speed.batch, curve.batch_min, curve.batch_max)
+                   : fmt::format("the loss curve of profile '{}' ends at {:g}", inputs.profile.name, curve.floor));
     return kNo;
   }
   return kDone;

@@ -203,7 +203,9 @@ std::string plan_text(const Context& context, const Plan& plan, bool colour) {
     const Seconds elapsed = context.request.progress ? context.request.progress->elapsed : Seconds{0};
     const double left = (*context.request.deadline - elapsed).count();
     const double chance = std::erfc(-std::log(left / plan.time.middle) / plan.relative_sd / std::sqrt(2.0)) / 2;
-    out += fmt::format("  in time     with {:.0f} % as far as the prediction's own error goes; a tighter --deadline buys margin\n", 100 * chance);
+    out += fmt::format(
+        "  in time     with {:.0f} % as far as the prediction's own error goes; a tighter --deadline buys margin\n",
+        100 * chance);
   }
   if (plan.speed) {
     out += fmt::format("  speed       {:.5g} samples/s, a step every {:.4g} s, {:.6g} steps; basis: {}\n",

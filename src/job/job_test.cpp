@@ -10,7 +10,8 @@ namespace {
 
 TEST(Profiles, AllThatShipLoadAndAreNamedAfterTheirFile) {
   int count = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(std::filesystem::path(MAYFLY_SOURCE_DIR) / "data/profiles")) {
+  for (const auto& entry :
+       std::filesystem::directory_iterator(std::filesystem::path(MAYFLY_SOURCE_DIR) / "data/profiles")) {
     if (entry.path().extension() != ".json") continue;
     const auto profile = load_profile(entry.path());
     ASSERT_TRUE(profile.has_value()) << profile.error().message;
@@ -41,11 +42,13 @@ std::string minimal(const std::string& more) {
 TEST(Profiles, SayWhatIsWrong) {
   const std::vector<std::pair<std::string, std::string>> wrong{
       {minimal("types: {a: {samples_per_s: 5}}\n"), "p.json:5: types.a.batch: missing beside a step time"},
-      {minimal("types: {a: {batch: 1, step_s: 1, samples_per_s: 5}}\n"), "p.json:5: types.a.samples_per_s: stands beside step_s; give one of the two"},
+      {minimal("types: {a: {batch: 1, step_s: 1, samples_per_s: 5}}\n"),
+       "p.json:5: types.a.samples_per_s: stands beside step_s; give one of the two"},
       {minimal("loss: {form: magic}\n"), "p.json:5: loss.form: 'magic', want spotdnn, cynthia or common-start"},
       {minimal("link: {overlap: 1.5}\n"), "p.json:5: link.overlap: '1.5', want a number from 0 to 1"},
       {minimal("linc: {}\n"), "p.json:5: linc: unknown key (did you mean 'link'?)"},
-      {"format: mayfly-profile/1\nname: p\norigin: {source: s}\njob: {model: m, sync: maybe}\n", "p.json:4: job.sync: 'maybe', want one of asp, bsp"},
+      {"format: mayfly-profile/1\nname: p\norigin: {source: s}\njob: {model: m, sync: maybe}\n",
+       "p.json:4: job.sync: 'maybe', want one of asp, bsp"},
   };
   for (const auto& [text, message] : wrong) {
     const auto profile = parse_profile(text, "p.json");
@@ -82,16 +85,19 @@ profile: profile.json
   EXPECT_DOUBLE_EQ(job->deadline->count(), 21600);
   EXPECT_EQ(job->loss, .8);
   EXPECT_EQ(job->most_workers, 8);
-  EXPECT_EQ(job->unused, (std::vector<std::string>{"resources.disk_size", "workdir", "num_nodes", "envs", "setup", "run"}));
+  EXPECT_EQ(job->unused,
+            (std::vector<std::string>{"resources.disk_size", "workdir", "num_nodes", "envs", "setup", "run"}));
 }
 
 TEST(Jobs, SayWhatIsWrong) {
   const std::vector<std::pair<std::string, std::string>> wrong{
       {"objective: {loss: 1, epochs: 2}\n", "j.yaml:1: objective: want one of loss, epochs and steps"},
-      {"objective: {deadline: soon}\n", "j.yaml:1: objective.deadline: duration 'soon': want for example 90s, 15m, 6h, 2d or 1h30m"},
+      {"objective: {deadline: soon}\n",
+       "j.yaml:1: objective.deadline: duration 'soon': want for example 90s, 15m, 6h, 2d or 1h30m"},
       {"elastic: {min: 4, max: 2}\n", "j.yaml:1: elastic.min: is above max"},
       {"objetive: {}\n", "j.yaml:1: objetive: unknown key (did you mean 'objective'?)"},
-      {"resources: {accelerators: 'V100:x'}\n", "j.yaml:1: resources.accelerators: count 'x', want a whole number above 0"},
+      {"resources: {accelerators: 'V100:x'}\n",
+       "j.yaml:1: resources.accelerators: count 'x', want a whole number above 0"},
   };
   for (const auto& [text, message] : wrong) {
     const auto job = parse_job(text, "j.yaml");

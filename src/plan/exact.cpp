@@ -105,7 +105,8 @@ class Front {
 
   bool out_of_time() const { return time_limit_ <= 0 || (!line_ && !(work_ / bounds_.cap <= time_limit_)); }
 
-  /// What the best kinds alone, without quotas, could do at this size is already too slow or too dear: saves the tables.
+  /// What the best kinds alone, without quotas, could do at this size is already too slow or too dear: saves the
+  /// tables.
   bool plainly_hopeless() const {
     double rate = 0;
     double price_per_rate = kInfinity;
@@ -128,7 +129,8 @@ class Front {
     if (time * kSlack > time_limit_) return true;
     if (options_.goal == Goal::fastest || !best_.full()) return false;
     const double server = problem_.servers[server_].hourly.value * time;
-    return (alone + server) * kSlack > best_.last().cost * 3600 - problem_.recovery.count() * problem_.servers[server_].hourly.value;
+    return (alone + server) * kSlack >
+           best_.last().cost * 3600 - problem_.recovery.count() * problem_.servers[server_].hourly.value;
   }
 
   double value_for_money(std::size_t k) const {

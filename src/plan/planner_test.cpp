@@ -24,12 +24,16 @@ Infeasible refused(const Profile& profile, const Catalog& catalog, const PlanReq
   return std::get<Infeasible>(*answer);
 }
 
-// lambdaDNN, MobileNet, 6 epochs in 1200 s: its own search takes the first feasible number of functions, 7 of 1728 MiB; charging
-// the server, 8 of them are cheaper: 582 iterations, 911.29 s, (1.6875 x 8 x 1.66667e-5 + 2.6e-5) x 911.29 = .2287 USD.
+// lambdaDNN, MobileNet, 6 epochs in 1200 s: its own search takes the first feasible number of functions, 7 of 1728 MiB;
+// charging the server, 8 of them are cheaper: 582 iterations, 911.29 s, (1.6875 x 8 x 1.66667e-5 + 2.6e-5) x 911.29 =
+// .2287 USD.
 TEST(Planner, FunctionsByLambdaDnnAndExactly) {
   const auto profile = shipped_profile("lambda-mobilenet");
   const auto catalog = shipped_catalog("default");
-  PlanRequest request{.target = ForEpochs{6}, .deadline = Seconds(1200), .predictor = Predictor::lambda, .search = SearchMethod::window};
+  PlanRequest request{.target = ForEpochs{6},
+                      .deadline = Seconds(1200),
+                      .predictor = Predictor::lambda,
+                      .search = SearchMethod::window};
   EXPECT_EQ(planned(profile, catalog, request).chosen.fleet, (FunctionFleet{7, 1728}));
   request.search = SearchMethod::exact;
   const auto exact = planned(profile, catalog, request);
@@ -42,7 +46,11 @@ TEST(Planner, FunctionsByLambdaDnnAndExactly) {
 TEST(Planner, CynthiaExample) {
   const auto profile = shipped_profile("cynthia-example");
   const auto catalog = shipped_catalog("default");
-  PlanRequest request{.target = ToLoss{.6}, .deadline = Seconds(5000), .predictor = Predictor::cynthia, .search = SearchMethod::window, .most_servers = 8};
+  PlanRequest request{.target = ToLoss{.6},
+                      .deadline = Seconds(5000),
+                      .predictor = Predictor::cynthia,
+                      .search = SearchMethod::window,
+                      .most_servers = 8};
   const auto plan = planned(profile, catalog, request);
   ASSERT_EQ(plan.chosen.cluster.size(), 1u);
   EXPECT_EQ(plan.chosen.cluster[0].type, "m4.xlarge");
@@ -55,7 +63,8 @@ TEST(Planner, CynthiaExample) {
   EXPECT_LE(exact.chosen.cost, plan.chosen.cost);  // a better-connected server type is cheaper than five equal ones
 }
 
-// Fig. 9: three g3.16xlarge left, loss .9 after 1790 s of 2600: one more p3.2xlarge is the cheapest addition (761.8 s + 30 s).
+// Fig. 9: three g3.16xlarge left, loss .9 after 1790 s of 2600: one more p3.2xlarge is the cheapest addition (761.8 s +
+// 30 s).
 TEST(Planner, ReplansWithTheCheapestAddition) {
   const auto profile = shipped_profile("spotdnn-resnet110");
   PlanRequest request{.target = ToLoss{.8}, .deadline = Seconds(2600), .predictor = Predictor::spotdnn};
@@ -70,7 +79,8 @@ TEST(Planner, ReplansWithTheCheapestAddition) {
 
 TEST(Planner, SavesAgainstOnDemandAsTheSpotPricesDo) {
   const auto profile = shipped_profile("spotdnn-resnet110");
-  PlanRequest request{.target = ToLoss{.8}, .deadline = Seconds(2600), .predictor = Predictor::spotdnn, .search = SearchMethod::window};
+  PlanRequest request{
+      .target = ToLoss{.8}, .deadline = Seconds(2600), .predictor = Predictor::spotdnn, .search = SearchMethod::window};
   request.quota = {{"p3.2xlarge", 0}, {"g4dn.4xlarge", 5}, {"g3.8xlarge", 5}, {"g3.16xlarge", 5}, {"p2.8xlarge", 5}};
   const auto plan = planned(profile, shipped_catalog("spotdnn"), request);
   // Table I: 17.75 on demand, 67.6 % saved at September-2022 prices.
@@ -83,7 +93,8 @@ TEST(Planner, SavesAgainstOnDemandAsTheSpotPricesDo) {
 TEST(Planner, MachinesAndFunctionsCompeteInOneTable) {
   auto profile = shipped_profile("lambda-mobilenet");
   profile.types["g4dn.xlarge"] = {.batch = 64, .step = Seconds(1.5), .basis = Basis::given};
-  const auto plan = planned(profile, shipped_catalog("default"), {.target = ForEpochs{6}, .deadline = Seconds(4000), .quota = {{"*", 2}}});
+  const auto plan = planned(profile, shipped_catalog("default"),
+                            {.target = ForEpochs{6}, .deadline = Seconds(4000), .quota = {{"*", 2}}});
   const auto is_fleet = [](const PlanOption& option) { return option.fleet.has_value(); };
   EXPECT_TRUE(std::any_of(plan.considered.begin(), plan.considered.end(), is_fleet));
   EXPECT_FALSE(std::all_of(plan.considered.begin(), plan.considered.end(), is_fleet));
@@ -91,18 +102,21 @@ TEST(Planner, MachinesAndFunctionsCompeteInOneTable) {
 }
 
 TEST(Planner, FrontierFallsAndHoldsTheChosenPlan) {
-  const auto plan = planned(shipped_profile("spotdnn-resnet110"), shipped_catalog("spotdnn"), {.target = ToLoss{.8}, .deadline = Seconds(2700), .predictor = Predictor::spotdnn});
+  const auto plan = planned(shipped_profile("spotdnn-resnet110"), shipped_catalog("spotdnn"),
+                            {.target = ToLoss{.8}, .deadline = Seconds(2700), .predictor = Predictor::spotdnn});
   ASSERT_GE(plan.frontier.size(), 3u);
   for (std::size_t i = 1; i < plan.frontier.size(); ++i) {
     EXPECT_GT(plan.frontier[i].time, plan.frontier[i - 1].time);
     EXPECT_LT(plan.frontier[i].cost, plan.frontier[i - 1].cost);
   }
-  EXPECT_TRUE(std::any_of(plan.frontier.begin(), plan.frontier.end(), [&](const auto& o) { return o.cluster == plan.chosen.cluster; }));
+  EXPECT_TRUE(std::any_of(plan.frontier.begin(), plan.frontier.end(),
+                          [&](const auto& o) { return o.cluster == plan.chosen.cluster; }));
 }
 
 TEST(Planner, ClustersStayInOneCloudAndRegion) {
   const auto catalog = shipped_catalog("default");
-  const auto plan = planned(shipped_profile("spotdnn-resnet110"), catalog, {.target = ToLoss{.8}, .deadline = Seconds(1200), .quota = {{"*", 4}}});
+  const auto plan = planned(shipped_profile("spotdnn-resnet110"), catalog,
+                            {.target = ToLoss{.8}, .deadline = Seconds(1200), .quota = {{"*", 4}}});
   for (const auto& option : plan.frontier) {
     const auto* first = catalog.find(option.cluster.at(0).type);
     for (const auto* lines : {&option.cluster, &option.servers}) {
@@ -157,8 +171,10 @@ TEST(Planner, RefusesWhatTheProfileCannotAnswer) {
   const auto catalog = shipped_catalog("default");
   EXPECT_FALSE(make_plan(shipped_profile("cynthia-example"), catalog, {.target = ForEpochs{3}}));
   EXPECT_FALSE(make_plan(shipped_profile("lambda-mobilenet"), catalog, {.target = ToLoss{1}}));
-  EXPECT_FALSE(make_plan(shipped_profile("cynthia-example"), catalog, {.target = ToLoss{.6}, .predictor = Predictor::spotdnn}));
-  const auto unknown = make_plan(shipped_profile("spotdnn-resnet110"), catalog, {.target = ToLoss{.8}, .quota = {{"g3.8xlrage", 1}}});
+  EXPECT_FALSE(
+      make_plan(shipped_profile("cynthia-example"), catalog, {.target = ToLoss{.6}, .predictor = Predictor::spotdnn}));
+  const auto unknown =
+      make_plan(shipped_profile("spotdnn-resnet110"), catalog, {.target = ToLoss{.8}, .quota = {{"g3.8xlrage", 1}}});
   ASSERT_FALSE(unknown.has_value());
   EXPECT_NE(unknown.error().message.find("did you mean 'g3.8xlarge'"), std::string::npos);
 }

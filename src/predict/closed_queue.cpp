@@ -102,8 +102,8 @@ class Integrals {
 };
 
 /// More customers than the rules reach: the trapezoidal rule in x = log t, where the logarithm of the integrand,
-/// h(x) = x - e^x + sum N_c log(Z_c + D_c e^x), has one peak. The rule converges exponentially because the integrand vanishes at
-/// both ends; steps of a third of the peak's width leave an error below 1e-12.
+/// h(x) = x - e^x + sum N_c log(Z_c + D_c e^x), has one peak. The rule converges exponentially because the integrand
+/// vanishes at both ends; steps of a third of the peak's width leave an error below 1e-12.
 void add_around_peak(std::span<const CycleClass> classes, Integrals& integrals) {
   // h'(x) = 1 - e^x + sum N_c D_c e^x / (Z_c + D_c e^x) falls from 1 to minus infinity: bisection finds its zero.
   const auto slope = [&](double x) {

@@ -134,8 +134,8 @@ TEST(SpotDnn, CostsOfTableIToTheCent) {
   EXPECT_NEAR(cost(5 * 2.28 + 3 * 4.56, 2549.02), 17.758, .005);  // printed 17.75
 }
 
-// The CM-DARE+ baseline: speeds of single GPUs add up, in spotDNN's window search. With 531 samples/s per M60 it plans [0,0,4,3,0] for Table I,
-// which spotDNN's own model then finds to need 2705.8 s of 2600.
+// The CM-DARE+ baseline: speeds of single GPUs add up, in spotDNN's window search. With 531 samples/s per M60 it plans
+// [0,0,4,3,0] for Table I, which spotDNN's own model then finds to need 2705.8 s of 2600.
 TEST(Additive, PlansWhatCmDarePlusIsSaidToPlan) {
   const auto plan = [](const std::vector<int>& quotas, double loss, double deadline) {
     auto made = spotdnn_problem(quotas, loss, deadline);

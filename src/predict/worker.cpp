@@ -55,7 +55,8 @@ Result<Pace> measured_pace(const Profile& profile, const InstanceType& type, con
     if (rate > 0) exchange = 2 * profile.parameters->value / rate;
   }
   // The measured step holds what this machine did besides computing: its own exchange and copies, or its own ring.
-  const double local = profile.exchange == Exchange::server ? pcie_time(profile, type) : interconnect_time(profile, type);
+  const double local =
+      profile.exchange == Exchange::server ? pcie_time(profile, type) : interconnect_time(profile, type);
   pace.compute = measured.step->count() - exchange - local;
   if (pace.compute <= 0) {
     return fail("profile '{}': the step of {:.4g} s on {} is shorter than its own exchange of {:.4g} s", profile.name,
@@ -172,11 +173,13 @@ Result<Worker> make_worker(const Profile& profile, const InstanceType& type, con
   worker.pcie = profile.exchange == Exchange::server ? pcie_time(profile, type) : 0;
   worker.interconnect = interconnect_time(profile, type);
   apply_loader(profile.loader, type, worker);
-  // Towards a server only the rate counts (Cynthia's model apart); machines that differ in the rest of their link are alike.
+  // Towards a server only the rate counts (Cynthia's model apart); machines that differ in the rest of their link are
+  // alike.
   if (profile.exchange == Exchange::server && (worker.nic <= 0 || !profile.cynthia)) worker.nic = worker.rate;
   if (worker.nic <= 0) {
     return fail("the network of {} is not in catalogue '{}', and profile '{}' has no {}", type.name, catalog.name,
-                profile.name, profile.exchange == Exchange::server ? "link.request_mb_per_s" : "network_mb_per_s for it");
+                profile.name,
+                profile.exchange == Exchange::server ? "link.request_mb_per_s" : "network_mb_per_s for it");
   }
   return worker;
 }

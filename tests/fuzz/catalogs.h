@@ -50,7 +50,8 @@ inline void check_catalog(const Catalog& catalog) {
   require(again.has_value(), "a written catalogue can be read");
   require(again->types.size() == catalog.types.size(), "a written catalogue has the same types");
   for (std::size_t i = 0; i < catalog.types.size(); ++i) {
-    for (const auto rate : {&InstanceType::network, &InstanceType::network_burst, &InstanceType::pcie, &InstanceType::nvlink}) {
+    for (const auto rate :
+         {&InstanceType::network, &InstanceType::network_burst, &InstanceType::pcie, &InstanceType::nvlink}) {
       require(near(catalog.types[i].*rate, again->types[i].*rate), "a written rate reads the same");
       again->types[i].*rate = catalog.types[i].*rate;
     }
@@ -77,7 +78,8 @@ types:
      on_demand: {usd_per_hour: 3.06, source: vendor}, spot: {usd_per_hour: 0.918, source: vendor},
      zones: {us-east-1a: {spot: {usd_per_hour: 0.918, source: vendor}, quota: 2}}}
   m5.xlarge: {cloud: aws, region: us-east-1, vcpus: 4, memory_gib: 16, network_gbps: 1.25, source: vendor}
-)", "known.yaml");
+)",
+                                              "known.yaml");
   return known;
 }
 

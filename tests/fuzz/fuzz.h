@@ -24,8 +24,8 @@ inline void require(bool holds, const char* what) {
   std::abort();
 }
 
-/// An error says something, and begins with the file's name. (Line ends and control characters of the input may be part of
-/// it: they are made harmless where it is printed.)
+/// An error says something, and begins with the file's name. (Line ends and control characters of the input may be part
+/// of it: they are made harmless where it is printed.)
 inline void check_message(const Error& error) {
   require(!error.message.empty(), "an error has a message");
   require(error.message.starts_with(kFile + ":"), "a message begins with the file's name");

@@ -61,7 +61,9 @@ void check_nearest(std::string_view text) {
   const std::string word = candidates.front();
   candidates.erase(candidates.begin());
   const auto near = mayfly::nearest_word(word, candidates);
-  const auto has = [&](const std::string& one) { return std::find(candidates.begin(), candidates.end(), one) != candidates.end(); };
+  const auto has = [&](const std::string& one) {
+    return std::find(candidates.begin(), candidates.end(), one) != candidates.end();
+  };
   require(!near || has(*near), "the nearest word is one of the candidates");
   constexpr std::size_t kLongestWord = 100;
   require(word.size() > kLongestWord || !has(word) || near == word, "a word is nearest to itself");

@@ -43,7 +43,8 @@ std::optional<std::filesystem::path> shared_data() {
 }
 
 SpotDnn spotdnn_problem(const std::vector<int>& quotas, double loss, double deadline_s) {
-  SpotDnn made{.profile = std::make_unique<Profile>(shipped_profile("spotdnn-resnet110")), .catalog = shipped_catalog("spotdnn")};
+  SpotDnn made{.profile = std::make_unique<Profile>(shipped_profile("spotdnn-resnet110")),
+               .catalog = shipped_catalog("spotdnn")};
   PlanRequest request{.target = ToLoss{loss}, .deadline = Seconds(deadline_s), .predictor = Predictor::spotdnn};
   for (std::size_t i = 0; i < quotas.size(); ++i) request.quota.push_back({kPaperOrder[i], quotas[i]});
   auto problems = make_problems(*made.profile, made.catalog, request);
