@@ -4,7 +4,9 @@
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
+#include <new>
 #include <sstream>
 
 #include "base/text.h"
@@ -42,8 +44,8 @@ class TreeBuilder : public YAML::EventHandler {
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     const auto known = anchors_.find(anchor);
     if (known == anchors_.end()) return wrong(mark.line + 1, "an alias inside the value it names");
-    count_ += known->second.second;
-    auto copy = known->second.first;
+    count_ += known->second.size;
+    auto copy = known->second.value;
     leaf(std::move(copy), YAML::NullAnchor);
   }
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
@@ -71,6 +73,10 @@ class TreeBuilder : public YAML::EventHandler {
   }
 
  private:
+  struct Anchored {
+    Value value;
+    std::size_t size;
+  };
   struct Frame {
     Value value{};
     YAML::anchor_t anchor = YAML::NullAnchor;
@@ -91,11 +97,11 @@ class TreeBuilder : public YAML::EventHandler {
     Frame frame = std::move(stack_.back());
     stack_.pop_back();
     const auto size = count_ - frame.count_before + 1;
-    if (frame.anchor != YAML::NullAnchor) anchors_[frame.anchor] = {frame.value, size};
+    if (frame.anchor != YAML::NullAnchor) anchors_.insert_or_assign(frame.anchor, Anchored{frame.value, size});
     place(std::move(frame.value));
   }
   void leaf(Value value, YAML::anchor_t anchor) {
-    if (anchor != YAML::NullAnchor) anchors_[anchor] = {value, 1};
+    if (anchor != YAML::NullAnchor) anchors_.insert_or_assign(anchor, Anchored{value, 1});
     place(std::move(value));
   }
   void place(Value value) {
@@ -128,7 +134,7 @@ class TreeBuilder : public YAML::EventHandler {
   std::optional<Error> error_;
   Value root_;
   std::vector<Frame> stack_;
-  std::map<YAML::anchor_t, std::pair<Value, std::size_t>> anchors_;
+  std::map<YAML::anchor_t, Anchored> anchors_;
   std::size_t count_ = 0;
 };
 
@@ -171,6 +177,10 @@ const Value* Value::find(std::string_view key) const {
 Result<Value> parse_document(std::string_view text, const std::string& file) {
   if (trimmed(text).empty()) return fail("{}:1: empty file", file);
   if (text.find('\0') != std::string_view::npos) return fail("{}:1: binary file, want YAML or JSON text", file);
+  if (const auto valid = valid_utf8(text); valid < text.size()) {
+    return fail("{}:{}: not UTF-8 text", file,
+                1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(valid), '\n'));
+  }
   TreeBuilder builder(file);
   try {
     std::istringstream in{std::string(text)};
@@ -182,7 +192,11 @@ Result<Value> parse_document(std::string_view text, const std::string& file) {
     if (parser.HandleNextDocument(second)) return fail("{}: more than one document, want one", file);
     return root;
   } catch (const YAML::Exception& error) {
-    return fail("{}:{}: {}", file, error.mark.line + 1, error.msg);
+    // yaml-cpp's guard against deep recursion says only "bad file".
+    const bool deep = error.msg == YAML::ErrorMsg::BAD_FILE;
+    return fail("{}:{}: {}", file, error.mark.line + 1, deep ? "nested too deeply" : error.msg);
+  } catch (const std::bad_alloc&) {
+    return fail("{}: takes more memory to read than there is", file);
   } catch (const std::exception& error) {
     return fail("{}: not readable as YAML or JSON: {}", file, error.what());
   }
@@ -229,16 +243,32 @@ const Value* Section::known(std::string_view key) {
 
 const Value* Section::required(std::string_view key) {
   const Value* value = known(key);
-  if (value == nullptr) reject(key, "missing");
-  return value;
+  if (value != nullptr) return value;
+  // A misspelt key is both unknown and missing; the one message names both.
+  for (const auto& [other, misspelt] : value_->entries) {
+    const std::vector<std::string> wanted{std::string(key)};
+    if (!known_.contains(other) && nearest_word(other, wanted))
+      reject(other, fmt::format("unknown key{}", did_you_mean(other, wanted)));
+  }
+  reject(key, "missing");
+  return nullptr;
 }
 
 const Value* Section::raw(std::string_view key) { return known(key); }
-bool Section::has(std::string_view key) const { return value_->find(key) != nullptr; }
+bool Section::has(std::string_view key) const {
+  const Value* value = value_->find(key);
+  return value != nullptr && value->kind != Value::Kind::null;
+}
 
 std::optional<double> Section::checked_number(const Value& value, std::string_view key, Range range) {
   const auto number =
       value.kind == Value::Kind::scalar && !value.quoted ? parse_number(value.scalar) : std::optional<double>();
+  // Far beyond any size, rate or count there is; sums and products of what is left cannot overflow.
+  constexpr double kMost = 1e18;
+  if (number && std::fabs(*number) > kMost) {
+    reject(key, fmt::format("{}, want a number up to 10^18", shown(value)));
+    return {};
+  }
   if (number && within(*number, range)) return number;
   reject(key, fmt::format("{}, want {}", shown(value), wanted(range)));
   return {};

@@ -5,23 +5,30 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <vector>
 
 namespace mayfly {
 namespace fs = std::filesystem;
 
 Result<std::string> load_text(const fs::path& path) {
+  constexpr std::uintmax_t kLimit = 512u << 20;
   std::error_code error;
   const auto status = fs::status(path, error);
   if (!fs::exists(status)) return fail("{}: no such file", path.string());
   if (fs::is_directory(status)) return fail("{}: is a folder, want a file", path.string());
   if (fs::is_regular_file(status)) {
-    constexpr std::uintmax_t kLimit = 512u << 20;
     const auto size = fs::file_size(path, error);
     if (!error && size > kLimit) return fail("{}: {} bytes, want at most {}", path.string(), size, kLimit);
   }
   std::ifstream in(path, std::ios::binary);
   if (!in) return fail("{}: cannot read: {}", path.string(), std::strerror(errno));
-  std::string text{std::istreambuf_iterator<char>(in), {}};
+  // Devices and pipes have no size to look at beforehand.
+  std::string text;
+  std::vector<char> chunk(1u << 20);
+  while (in.read(chunk.data(), static_cast<std::streamsize>(chunk.size())) || in.gcount() > 0) {
+    text.append(chunk.data(), static_cast<std::size_t>(in.gcount()));
+    if (text.size() > kLimit) return fail("{}: more than {} bytes", path.string(), kLimit);
+  }
   if (in.bad()) return fail("{}: reading failed", path.string());
   return text;
 }

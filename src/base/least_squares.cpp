@@ -1,6 +1,7 @@
 #include "base/least_squares.h"
 
 #include <ceres/ceres.h>
+#include <glog/logging.h>
 
 #include <Eigen/Dense>
 #include <cmath>
@@ -78,6 +79,8 @@ std::vector<double> covariance_of(const FitProblem& problem, const std::vector<d
 }  // namespace
 
 Result<Fit> nonlinear_least_squares(const FitProblem& problem) {
+  // What goes wrong is in the result; nothing but cli/ writes to standard error.
+  FLAGS_minloglevel = google::GLOG_FATAL;
   Fit fit{.x = problem.start};
   const auto n = static_cast<int>(problem.start.size());
   ceres::Problem ceres_problem;

@@ -24,6 +24,23 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
   }
 }
 
+std::size_t valid_utf8(std::string_view text) {
+  const auto length_of = [](unsigned char lead) -> std::size_t {
+    if (lead < 0x80) return 1;
+    if (lead < 0xc2) return 0;
+    return lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : lead < 0xf5 ? 4 : 0;
+  };
+  for (std::size_t i = 0; i < text.size();) {
+    const std::size_t length = length_of(static_cast<unsigned char>(text[i]));
+    if (length == 0 || i + length > text.size()) return i;
+    for (std::size_t j = 1; j < length; ++j) {
+      if ((static_cast<unsigned char>(text[i + j]) & 0xc0) != 0x80) return i;
+    }
+    i += length;
+  }
+  return text.size();
+}
+
 std::optional<double> parse_number(std::string_view text) {
   if (text.starts_with('+')) text.remove_prefix(1);
   double value = 0;

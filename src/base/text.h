@@ -14,6 +14,9 @@ namespace mayfly {
 std::string_view trimmed(std::string_view text);
 std::vector<std::string_view> split(std::string_view text, char separator);
 
+/// Where a text stops being UTF-8; its size if it is valid to the end.
+std::size_t valid_utf8(std::string_view text);
+
 /// The whole text as a finite number; nothing for "", "1x", "nan", "inf" or what overflows.
 std::optional<double> parse_number(std::string_view text);
 /// The whole text as a decimal integer that fits an int.

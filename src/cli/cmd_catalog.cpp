@@ -208,8 +208,13 @@ int import(const Options& options) {
           : import_skypilot(*text, options.file, *known,
                             {.name = fmt::format("skypilot-{}", options.cloud), .date = date, .cloud = options.cloud});
   if (!imported) return bad_input(imported.error());
-  if (const auto saved = save_text(options.output, catalog_yaml(imported->catalog)); !saved)
-    return bad_input(saved.error());
+  const std::string yaml = catalog_yaml(imported->catalog);
+  // Nothing is written that could not be read again, whatever names the import held.
+  const bool control =
+      std::any_of(yaml.begin(), yaml.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 && c != '\n'; });
+  if (control || valid_utf8(yaml) < yaml.size())
+    return bad_input({fmt::format("{}: control characters or broken UTF-8 in a name", options.file)});
+  if (const auto saved = save_text(options.output, yaml); !saved) return bad_input(saved.error());
   for (const auto& text_note : imported->notes) note(text_note);
   const Json summary{
       {"catalog", options.output}, {"types", imported->catalog.types.size()}, {"notes", imported->notes}};

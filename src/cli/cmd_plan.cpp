@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cmath>
 #include <memory>
 
 #include "base/file.h"
@@ -66,6 +67,7 @@ Result<Progress> parse_progress(const std::string& text) {
 /// The job file first, then what the command line overrides.
 struct Question {
   std::string profile{};
+  std::string instance_type{};  ///< the only one the job would take; empty: any
   PlanRequest request{};
   std::vector<std::string> notes{};
 };
@@ -78,6 +80,7 @@ Result<void> apply_job(const std::string& path, Question& question) {
     std::error_code error;
     question.profile = std::filesystem::exists(beside, error) ? beside.string() : find_profile(job->profile).string();
   }
+  question.instance_type = job->instance_type;
   PlanRequest& request = question.request;
   request.deadline = job->deadline;
   request.budget = job->budget;
@@ -111,6 +114,7 @@ Result<void> apply_options(const Options& options, Question& question) {
   const auto target = options.target.target();
   if (!target) return unexpected(target.error());
   if (*target) request.target = **target;
+  if (options.budget && !std::isfinite(*options.budget)) return fail("--budget: '{}', want a finite number of USD", *options.budget);
   if (options.budget) request.budget = Usd{*options.budget};
   const auto machines = [](const std::string& text, const char* flag, std::vector<MachineCount>& out) -> Result<void> {
     if (text.empty()) return {};
@@ -170,7 +174,8 @@ Result<Question> question_of(const Options& options) {
         options.job.empty() ? "plan" : options.job);
   }
   if (question.request.target == Target(ForSteps{kUnset}))
-    return fail("no target: want one of --loss, --epochs and --steps (or 'objective:' in the job file)");
+    return fail("{}: no target: want one of --loss, --epochs and --steps (or 'objective:' in the job file)",
+                options.job.empty() ? "plan" : options.job);
   return question;
 }
 
@@ -180,7 +185,16 @@ int plan(const Options& options) {
   const auto catalog = load_catalog(find_catalog(options.catalog));
   if (!catalog) return bad_input(catalog.error());
   const auto profile = load_profile(question->profile);
-  if (!profile) return bad_input(profile.error());
+  if (!profile) {
+    const bool of_job = !options.job.empty() && options.profile.empty();
+    return bad_input(
+        {of_job ? fmt::format("{}: profile: {}", options.job, profile.error().message) : profile.error().message});
+  }
+  if (!question->instance_type.empty()) {
+    if (const auto type = lookup(*catalog, question->instance_type); !type) {
+      return bad_input({fmt::format("{}: resources.instance_type: {}", options.job, type.error().message)});
+    }
+  }
   const auto start = std::chrono::steady_clock::now();
   const auto answer = make_plan(*profile, *catalog, question->request);
   if (!answer) return bad_input(answer.error());

@@ -11,14 +11,31 @@
 namespace mayfly::cli {
 namespace fs = std::filesystem;
 
+namespace {
+
+/// One line whatever the input held: no line ends and no terminal codes from a hostile file, and not the whole of it.
+std::string one_line(const std::string& text) {
+  constexpr std::size_t kMost = 800;
+  std::string line;
+  for (const char c : text.substr(0, kMost)) {
+    const auto byte = static_cast<unsigned char>(c);
+    line += byte < 0x20 || byte == 0x7f ? fmt::format("\\x{:02x}", byte) : std::string(1, c);
+  }
+  return text.size() > kMost ? line + "..." : line;
+}
+
+}  // namespace
+
 int bad_input(const Error& error) {
-  fmt::print(stderr, "mayfly: {}\n", error.message);
+  fmt::print(stderr, "mayfly: {}\n", one_line(error.message));
   return kBadInput;
 }
 
-void note(const std::string& text) { fmt::print(stderr, "note: {}\n", text); }
+void note(const std::string& text) { fmt::print(stderr, "note: {}\n", one_line(text)); }
 
-void print_json(const Json& document) { fmt::print("{}\n", document.dump(2)); }
+void print_json(const Json& document) {
+  fmt::print("{}\n", document.dump(2, ' ', false, Json::error_handler_t::replace));
+}
 
 namespace {
 

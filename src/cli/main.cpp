@@ -1,5 +1,6 @@
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <exception>
 
 #include "cli/command.h"
@@ -20,11 +21,27 @@ int main(int argc, char** argv) {
   add_predict(program, code);
   add_plan(program, code);
   add_catalog(program, code);
+  for (int i = 1; i < argc; ++i) {
+    if (*argv[i] == '\0') return bad_input({fmt::format("empty value after {}", argv[i - 1])});
+  }
   try {
     program.parse(argc, argv);
+  } catch (const CLI::Success& asked) {
+    return program.exit(asked);  // help or version
   } catch (const CLI::ParseError& error) {
-    // CLI11 prints help and version by itself and numbers its errors from 100; scripts are promised a 2.
-    return program.exit(error) == 0 ? kDone : kBadInput;
+    std::string verb = argc > 1 ? argv[1] : "";
+    std::string message = error.what();
+    const auto verbs = program.get_subcommands([](const CLI::App*) { return true; });
+    const auto found = std::find_if(verbs.begin(), verbs.end(), [&](const CLI::App* app) { return app->get_name() == verb; });
+    const CLI::App* known = found == verbs.end() ? nullptr : *found;
+    // CLI11 says only that a subcommand is required, whatever stood in its place.
+    if (message.starts_with("A subcommand is required")) {
+      std::string words;
+      for (const auto* sub : (known != nullptr ? known : &program)->get_subcommands([](const CLI::App*) { return true; })) words += " " + sub->get_name();
+      const char* seen = known != nullptr ? (argc > 2 ? argv[2] : nullptr) : (argc > 1 ? argv[1] : nullptr);
+      message = fmt::format("{}want one of{}", seen != nullptr ? fmt::format("'{}': ", seen) : "", words);
+    }
+    return bad_input({fmt::format("{} (see mayfly {}--help)", message, known != nullptr ? verb + " " : "")});
   } catch (const std::exception& error) {
     fmt::print(stderr, "mayfly: {}\n", error.what());
     return kFailed;

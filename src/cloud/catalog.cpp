@@ -190,6 +190,8 @@ class CatalogReader {
     platform.source = source_of(entry);
     if (const Value* sources = entry.raw("figure_sources")) {
       for (const auto& [figure, source] : sources->entries) {
+        if (!entry.has(figure))
+          entry.reject("figure_sources", fmt::format("names '{}', which this entry does not state", figure));
         platform.figure_sources.emplace_back(figure, source_named(entry, "figure_sources", source.scalar));
       }
     }

@@ -6,6 +6,8 @@
 #include <optional>
 #include <utility>
 
+#include <type_traits>
+
 #include "base/text.h"
 #include "cloud/import.h"
 
@@ -324,7 +326,7 @@ class SkypilotImport {
   void take_figures(Machine& machine, const InstanceType& known) {
     InstanceType& type = machine.type;
     const auto take = [&](auto InstanceType::* figure, std::string_view key) {
-      if (!(known.*figure)) return;
+      if (known.*figure == std::decay_t<decltype(known.*figure)>{}) return;
       const auto own = std::find_if(known.figure_sources.begin(), known.figure_sources.end(),
                                     [&](const auto& entry) { return entry.first == key; });
       type.*figure = known.*figure;

@@ -64,6 +64,7 @@ void read_accelerators(Section& section, JobSpec& job) {
     job.unused.push_back("resources.accelerators (a choice of several)");
     return;
   }
+  if (job.accelerator.empty()) return section.reject("accelerators", "no name; want NAME or NAME:COUNT");
   if (count.empty()) return;
   const auto number = parse_integer(count);
   if (!number || *number <= 0)

@@ -1,6 +1,7 @@
 #include "job/profile.h"
 
 #include <array>
+#include <cmath>
 
 #include "base/file.h"
 #include "base/text.h"
@@ -200,7 +201,11 @@ PipelineProfile read_pipeline(Section section) {
   p.min_data_parallel = section.maybe_integer("min_data_parallel").value_or(1);
   if (section.has("excluded_stages")) {
     for (const double stage : section.numbers("excluded_stages", Range::positive)) {
-      if (stage < 1e6) p.excluded_stages.push_back(static_cast<int>(stage));
+      if (stage != std::floor(stage) || stage > 1e6) {
+        section.reject("excluded_stages", fmt::format("'{}', want whole numbers", stage));
+      } else {
+        p.excluded_stages.push_back(static_cast<int>(stage));
+      }
     }
   }
   for (auto& point : section.list("speeds")) {
@@ -222,6 +227,7 @@ PipelineProfile read_pipeline(Section section) {
   }
   if (auto restart = section.maybe_section("restart")) p.restart = read_restart(*restart);
   if (auto redundancy = section.maybe_section("redundancy")) p.redundancy = read_redundancy(*redundancy);
+  if (section.ok() && p.max_stages < p.min_stages) section.reject("max_stages", "is below min_stages");
   if (section.ok() && p.speeds.empty()) section.reject("speeds", "missing or empty");
   section.finish();
   return p;

@@ -137,7 +137,8 @@ Result<std::vector<LossPoint>> parse_loss_log(std::string_view text, const std::
           columns[c] == "step" || columns[c] == "loss" || columns[c] == "batch" || columns[c] == "workers";
       if (!known) continue;
       const auto number = parse_number(trimmed(cells[c]));
-      if (!number || (columns[c] != "loss" && *number < 0))
+      constexpr double kMost = 1e15;
+      if (!number || std::fabs(*number) > kMost || (columns[c] != "loss" && *number < 0))
         return fail("{}:{}: {}: '{}', want a number", file, line_number, columns[c], trimmed(cells[c]));
       if (columns[c] == "step") point.step = *number;
       if (columns[c] == "loss") point.loss = *number;
