@@ -51,6 +51,8 @@ class TreeBuilder : public YAML::EventHandler {
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& text) override {
     Value value = at(mark, Value::Kind::scalar);
+    // Escapes can spell what no text may hold, half a surrogate pair for one.
+    if (valid_utf8(text) < text.size()) return wrong(value.line, "an escape that is not a character");
     value.scalar = text;
     value.quoted = tag == "!";
     if (!value.quoted && (text == "~" || text == "null")) value.kind = Value::Kind::null;

@@ -86,6 +86,7 @@ std::string format_duration(Seconds time) {
   const double s = time.count();
   if (!std::isfinite(s)) return "never";
   if (s < 60) return fmt::format("{:.3g}s", s);
+  if (s > 1e12) return fmt::format("{:.3g}d", s / 86400);
   const auto minutes = static_cast<long long>(std::llround(s / 60));
   if (minutes < 60) {
     const auto whole = static_cast<long long>(std::llround(s));

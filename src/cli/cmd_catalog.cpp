@@ -209,11 +209,15 @@ int import(const Options& options) {
                             {.name = fmt::format("skypilot-{}", options.cloud), .date = date, .cloud = options.cloud});
   if (!imported) return bad_input(imported.error());
   const std::string yaml = catalog_yaml(imported->catalog);
-  // Nothing is written that could not be read again, whatever names the import held.
-  const bool control =
-      std::any_of(yaml.begin(), yaml.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 && c != '\n'; });
-  if (control || valid_utf8(yaml) < yaml.size())
-    return bad_input({fmt::format("{}: control characters or broken UTF-8 in a name", options.file)});
+  const auto garbled = [](const std::string& text) {
+    return std::any_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20; });
+  };
+  for (const InstanceType& type : imported->catalog.types) {
+    const bool zones =
+        std::any_of(type.zones.begin(), type.zones.end(), [&](const ZonePrice& z) { return garbled(z.zone); });
+    if (zones || garbled(type.name))
+      return bad_input({fmt::format("{}: control characters in a name of '{}'", options.file, type.name)});
+  }
   if (const auto saved = save_text(options.output, yaml); !saved) return bad_input(saved.error());
   for (const auto& text_note : imported->notes) note(text_note);
   const Json summary{

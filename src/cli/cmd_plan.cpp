@@ -114,7 +114,8 @@ Result<void> apply_options(const Options& options, Question& question) {
   const auto target = options.target.target();
   if (!target) return unexpected(target.error());
   if (*target) request.target = **target;
-  if (options.budget && !std::isfinite(*options.budget)) return fail("--budget: '{}', want a finite number of USD", *options.budget);
+  if (options.budget && !std::isfinite(*options.budget))
+    return fail("--budget: '{}', want a finite number of USD", *options.budget);
   if (options.budget) request.budget = Usd{*options.budget};
   const auto machines = [](const std::string& text, const char* flag, std::vector<MachineCount>& out) -> Result<void> {
     if (text.empty()) return {};

@@ -32,12 +32,15 @@ int main(int argc, char** argv) {
     std::string verb = argc > 1 ? argv[1] : "";
     std::string message = error.what();
     const auto verbs = program.get_subcommands([](const CLI::App*) { return true; });
-    const auto found = std::find_if(verbs.begin(), verbs.end(), [&](const CLI::App* app) { return app->get_name() == verb; });
+    const auto found =
+        std::find_if(verbs.begin(), verbs.end(), [&](const CLI::App* app) { return app->get_name() == verb; });
     const CLI::App* known = found == verbs.end() ? nullptr : *found;
     // CLI11 says only that a subcommand is required, whatever stood in its place.
     if (message.starts_with("A subcommand is required")) {
       std::string words;
-      for (const auto* sub : (known != nullptr ? known : &program)->get_subcommands([](const CLI::App*) { return true; })) words += " " + sub->get_name();
+      for (const auto* sub :
+           (known != nullptr ? known : &program)->get_subcommands([](const CLI::App*) { return true; }))
+        words += " " + sub->get_name();
       const char* seen = known != nullptr ? (argc > 2 ? argv[2] : nullptr) : (argc > 1 ? argv[1] : nullptr);
       message = fmt::format("{}want one of{}", seen != nullptr ? fmt::format("'{}': ", seen) : "", words);
     }

@@ -235,7 +235,7 @@ Result<std::vector<MachineCount>> parse_machines(std::string_view text) {
       count = parse_integer(trimmed(item.substr(equals + 1)));
     } else if (const auto times = item.find('x'); times != std::string_view::npos) {
       count = parse_integer(item.substr(0, times));
-      type = item.substr(times + 1);
+      type = trimmed(item.substr(times + 1));
     }
     constexpr int kMost = 1'000'000;
     if (type.empty() || !count || *count < 0 || *count > kMost) return wanted(item);

@@ -371,6 +371,10 @@ Result<Source> skypilot_source(const ImportOptions& options) {
 
 Result<Imported> import_skypilot(std::string_view csv, const std::string& file, const Catalog& known,
                                  const ImportOptions& options) {
+  if (const auto valid = valid_utf8(csv); valid < csv.size()) {
+    return fail("{}:{}: not UTF-8 text", file,
+                1 + std::count(csv.begin(), csv.begin() + static_cast<std::ptrdiff_t>(valid), '\n'));
+  }
   auto source = skypilot_source(options);
   if (!source) return unexpected(source.error());
   if (csv.find('\0') != csv.npos) return fail("{}: binary file, want SkyPilot's catalogue CSV", file);

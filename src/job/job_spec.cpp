@@ -69,7 +69,7 @@ void read_accelerators(Section& section, JobSpec& job) {
   const auto number = parse_integer(count);
   if (!number || *number <= 0)
     return section.reject("accelerators", fmt::format("count '{}', want a whole number above 0", count));
-  job.accelerator_count = *number;
+  job.accelerator_count = number;
 }
 
 void read_resources(Section section, JobSpec& job) {
