@@ -172,7 +172,7 @@ class CatalogReader {
   void read_figure_sources(Section& entry, const Value& sources, InstanceType& type) {
     if (sources.kind != Value::Kind::map) return entry.reject("figure_sources", "want a mapping of figure to source");
     for (const auto& [figure, id] : sources.entries) {
-      if (!entry.has(figure))
+      if (!entry.has(figure) || figure == "zones" || figure == "figure_sources")
         entry.reject("figure_sources", fmt::format("names '{}', which this entry does not state", figure));
       type.figure_sources.emplace_back(figure, source_named(entry, "figure_sources", id.scalar));
     }
