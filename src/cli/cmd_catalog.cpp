@@ -209,8 +209,8 @@ int import(const Options& options) {
                             {.name = fmt::format("skypilot-{}", options.cloud), .date = date, .cloud = options.cloud});
   if (!imported) return bad_input(imported.error());
   const std::string yaml = catalog_yaml(imported->catalog);
-  const auto garbled = [](const std::string& text) {
-    return std::any_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20; });
+  const auto garbled = [](const std::string& word) {
+    return std::any_of(word.begin(), word.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20; });
   };
   for (const InstanceType& type : imported->catalog.types) {
     const bool zones =
