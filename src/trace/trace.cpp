@@ -1,0 +1,79 @@
+#include "trace/trace.h"
+
+#include <algorithm>
+#include <map>
+
+namespace mayfly {
+
+std::string_view name(Observation observation) { return observation == Observation::held ? "held" : "probe"; }
+
+int available_at(const Series& series, Seconds time) {
+  const auto after = std::upper_bound(series.changes.begin(), series.changes.end(), time,
+                                      [](Seconds t, const Change& change) { return t < change.time; });
+  return after == series.changes.begin() ? 0 : std::prev(after)->available;
+}
+
+Series slice(const Series& series, Seconds from, Seconds to) {
+  Series cut{.type = series.type, .zone = series.zone};
+  const int before = available_at(series, from);
+  cut.changes.push_back({.time = Seconds(0), .added = before, .available = before});
+  for (const Change& change : series.changes) {
+    if (change.time <= from || change.time >= to) continue;
+    cut.changes.push_back(change);
+    cut.changes.back().time -= from;
+  }
+  for (const PricePoint& point : series.prices) {
+    if (point.time >= to) break;
+    if (point.time <= from) cut.prices.clear();
+    cut.prices.push_back({.time = std::max(Seconds(0), point.time - from), .price = point.price});
+  }
+  for (const Stay& stay : series.stays) {
+    if (stay.end <= from || stay.begin >= to) continue;
+    const bool seen = stay.preempted && stay.end < to;
+    cut.stays.push_back(
+        {.begin = std::max(Seconds(0), stay.begin - from), .end = std::min(to, stay.end) - from, .preempted = seen});
+  }
+  return cut;
+}
+
+Series capped(const Series& series, int most) {
+  Series cut{.type = series.type, .zone = series.zone, .prices = series.prices};
+  int held = 0;
+  for (const Change& change : series.changes) {
+    // Those beyond the cap are the first to go: somebody who holds `most` of many alike loses the fewest this way.
+    const int after_loss = std::min(held, change.available - change.added);
+    const int after = std::min(most, change.available);
+    const int kept = std::min(std::max(after_loss, 0), after);
+    if (cut.changes.empty() || kept != held || after != kept)
+      cut.changes.push_back({.time = change.time, .added = after - kept, .removed = held - kept, .available = after});
+    held = after;
+  }
+  return cut;
+}
+
+Series merged(const Trace& trace) {
+  std::map<Seconds, Change> sums;
+  Series all;
+  for (const Series& series : trace.series) {
+    for (const Change& change : series.changes) {
+      Change& sum = sums[change.time];
+      sum.added += change.added;
+      sum.removed += change.removed;
+    }
+    all.stays.insert(all.stays.end(), series.stays.begin(), series.stays.end());
+  }
+  if (trace.series.size() == 1) {
+    all.type = trace.series[0].type;
+    all.zone = trace.series[0].zone;
+  }
+  int available = 0;
+  for (auto& [time, change] : sums) {
+    change.time = time;
+    available += change.added - change.removed;
+    change.available = available;
+    all.changes.push_back(change);
+  }
+  return all;
+}
+
+}  // namespace mayfly
