@@ -11,7 +11,7 @@ only=${2-}
 folder=$(cd "$(dirname "$0")" && pwd)
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-readonly seconds=20 most_kb=6000000 longest_message=1000
+readonly seconds=120 most_kb=6000000 longest_message=1000
 tab=$'\t'
 
 # A file that eats memory shall fail alone. Sanitizers reserve terabytes, so they run without the limit.
