@@ -183,6 +183,7 @@ RedundancyProfile read_redundancy(Section section) {
                       .capacity = section.integer("capacity"),
                       .on_demand_gpus = section.integer("on_demand_gpus"),
                       .on_demand_step = Seconds(section.number("on_demand_step_s", Range::positive))};
+  r.stages = section.maybe_integer("stages");
   r.full_run_steps = section.maybe_number("full_run_steps", Range::positive);
   section.finish();
   return r;

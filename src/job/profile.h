@@ -179,7 +179,8 @@ struct RedundancyProfile {
   Seconds start{};
   Seconds global_rendezvous{};
   Seconds local_rendezvous{};
-  double slowdown = 1;
+  std::optional<int> stages{};  ///< the fixed depth; absent: min_stages, where max_stages is the same
+  double slowdown = 1;          ///< of a step, while a machine does the work of two
   int capacity = 0;
   int on_demand_gpus = 0;
   Seconds on_demand_step{};

@@ -30,8 +30,10 @@ Series slice(const Series& series, Seconds from, Seconds to) {
   for (const Stay& stay : series.stays) {
     if (stay.end <= from || stay.begin >= to) continue;
     const bool seen = stay.preempted && stay.end < to;
-    cut.stays.push_back(
-        {.begin = std::max(Seconds(0), stay.begin - from), .end = std::min(to, stay.end) - from, .preempted = seen});
+    cut.stays.push_back({.begin = std::max(Seconds(0), stay.begin - from),
+                         .end = std::min(to, stay.end) - from,
+                         .preempted = seen,
+                         .loss = stay.loss});
   }
   return cut;
 }

@@ -31,6 +31,7 @@ struct Stay {
   Seconds begin{};
   Seconds end{};
   bool preempted = false;  ///< false: still there when the trace ended
+  int loss = 0;            ///< rank among the losses as the file lists them: the order of those at one moment
   bool operator==(const Stay&) const = default;
 };
 
