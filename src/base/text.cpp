@@ -161,7 +161,8 @@ std::optional<double> parse_time(std::string_view text) {
   const auto offset = zone_offset(rest);
   if (!offset) return {};
   const auto days = static_cast<double>(std::chrono::sys_days(date).time_since_epoch().count());
-  return 86400 * days + hour * 3600 + minute * 60 + second - *offset + fraction;
+  const double time = 86400 * days + hour * 3600 + minute * 60 + second - *offset + fraction;
+  return time < 0 ? std::optional<double>() : time;
 }
 
 std::string format_time(double unix_seconds) {

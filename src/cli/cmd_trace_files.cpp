@@ -160,11 +160,14 @@ Result<void> cut(Trace& trace, const Options& options) {
 int convert(const Options& options) {
   auto trace = options.flags.load(options.files[0]);
   if (!trace) return bad_input(trace.error());
-  if (const auto done = cut(*trace, options); !done) return bad_input(done.error());
+  const auto of_file = [&](const Error& error) {
+    return bad_input({fmt::format("{}: {}", options.files[0], error.message)});
+  };
+  if (const auto done = cut(*trace, options); !done) return of_file(done.error());
   const Result<std::string> text = options.to == "events"   ? events_text(*trace)
                                    : options.to == "counts" ? counts_text(*trace)
                                                             : Result<std::string>(mayfly_trace_text(*trace));
-  if (!text) return bad_input(text.error());
+  if (!text) return of_file(text.error());
   if (const auto saved = save_text(options.output, *text); !saved) return bad_input(saved.error());
   if (options.json) {
     print_json({{"trace", options.output}, {"series", trace->series.size()}, {"duration_s", trace->duration.count()}});

@@ -96,6 +96,7 @@ Result<void> complete(Trace& trace, const std::string& file, const TraceOptions&
   for (const Series& series : trace.series) {
     int peak = 0;
     for (const Change& change : series.changes) peak = std::max(peak, change.available);
+    if (peak > kMostMachines) return fail("{}: {} machines at once, want {} at most", file, peak, kMostMachines);
     most += peak;
   }
   constexpr long long kMostTogether = 1'000'000'000;

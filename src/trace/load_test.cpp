@@ -238,7 +238,7 @@ TEST(Writers, GiveBackEventsAndCounts) {
   EXPECT_EQ(*events_text(trace), "0,add,node1\n60000,add,node2\n90000,remove,node1\n");
   EXPECT_EQ(*counts_text(trace), "0,1\n60000,2\n90000,1\n");
   EXPECT_EQ(events_text(parsed("0,1\n")).error().message,
-            "f: only counts machines, want one that names them (or --to counts)");
+            "only counts machines, want a trace that names them (or --to counts)");
 }
 
 }  // namespace

@@ -33,21 +33,21 @@ void parts(JsonReader& json, std::string_view wanted, Read read) {
 }
 
 void read_changes(JsonReader& json, Series& series) {
-  int available = 0;
+  long long available = 0;
   json.begin_list();
   while (json.next_item()) {
     Change change;
     parts<3>(json, "[time, added, removed]", [&](std::size_t part) {
       if (part == 0) change.time = time_in(json);
-      if (part == 1) change.added = json.integer(0, kMostMachines, "a number of machines");
-      if (part == 2) change.removed = json.integer(0, kMostMachines, "a number of machines");
+      if (part == 1) change.added = json.integer(0, kMostAtOnce, "a number of machines");
+      if (part == 2) change.removed = json.integer(0, kMostAtOnce, "a number of machines");
     });
     if (!series.changes.empty() && change.time <= series.changes.back().time)
       json.reject(fmt::format("time {}, want above {}", change.time.count(), series.changes.back().time.count()));
     available += change.added - change.removed;
     if (available < 0 || available > kMostMachines)
       json.reject(fmt::format("{} machines left at {} s, want 0 to {}", available, change.time.count(), kMostMachines));
-    change.available = available;
+    change.available = static_cast<int>(available);
     if (json.ok()) series.changes.push_back(change);
   }
 }
@@ -143,6 +143,7 @@ Result<Trace> read_mayfly_trace(std::string_view text, const std::string& file, 
       if (json.ok() && gap->count() <= 0) json.reject("gap_s: 0, want a number above 0");
     } else if (*key == "duration_s") {
       duration = time_in(json);
+      if (json.ok() && duration->count() <= 0) json.reject("duration_s: 0, want a number above 0");
     } else if (*key == "start_unix_s") {
       trace.start_unix = bounded(json, 0, 253402300799, "seconds since 1970, before the year 10000");
     } else if (*key == "series") {

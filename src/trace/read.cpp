@@ -3,12 +3,6 @@
 #include <algorithm>
 
 namespace mayfly {
-namespace {
-
-/// Per moment; sums over a file are kept in wider types.
-constexpr int kMostAtOnce = 1'000'000'000;
-
-}  // namespace
 
 void Changes::add(Seconds time, int added, int removed) {
   available_ += added - removed;

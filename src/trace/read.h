@@ -12,6 +12,8 @@ namespace mayfly {
 
 /// Most machines a file may speak of at once.
 inline constexpr int kMostMachines = 1'000'000;
+/// Most that may come, or go, at one moment; sums over a file are kept in wider types.
+inline constexpr int kMostAtOnce = 1'000'000'000;
 /// Latest time in a file: 30,000 years, so that no sum of times loses a second.
 inline constexpr double kLatest = 1e12;
 

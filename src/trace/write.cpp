@@ -47,7 +47,7 @@ Result<const Series*> only_series(const Trace& trace) {
   std::string zones;
   for (std::size_t i = 0; i < std::min<std::size_t>(trace.series.size(), 8); ++i)
     zones += fmt::format(" '{}'", trace.series[i].zone);
-  return fail("{}: {} series ({}...), want one: choose with --zone or --type", trace.name, trace.series.size(), zones);
+  return fail("{} series (zones{} ...), want one: choose with --zone or --type", trace.series.size(), zones);
 }
 
 }  // namespace
@@ -71,8 +71,7 @@ std::string mayfly_trace_text(const Trace& trace) {
 Result<std::string> events_text(const Trace& trace) {
   const auto series = only_series(trace);
   if (!series) return unexpected(series.error());
-  if ((*series)->stays.empty())
-    return fail("{}: only counts machines, want one that names them (or --to counts)", trace.name);
+  if ((*series)->stays.empty()) return fail("only counts machines, want a trace that names them (or --to counts)");
   struct Event {
     Seconds time{};
     bool removed = false;
@@ -95,7 +94,7 @@ Result<std::string> events_text(const Trace& trace) {
 Result<std::string> counts_text(const Trace& trace) {
   const auto series = only_series(trace);
   if (!series) return unexpected(series.error());
-  if ((*series)->changes.empty()) return fail("{}: has prices and no counts of machines", trace.name);
+  if ((*series)->changes.empty()) return fail("has prices and no machines, want counts");
   std::string out;
   for (const Change& change : (*series)->changes) put(out, "{},{}\n", change.time.count() * 1000, change.available);
   return out;
