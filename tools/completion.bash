@@ -6,15 +6,21 @@ _mayfly() {
     --search) COMPREPLY=($(compgen -W "exact window exhaustive" -- "$word")); return ;;
     --market) COMPREPLY=($(compgen -W "spot on-demand serverless" -- "$word")); return ;;
     --sync) COMPREPLY=($(compgen -W "asp bsp" -- "$word")); return ;;
+    --format) COMPREPLY=($(compgen -W "mayfly journal events counts parcae-replay parcae-choices gap-json dates zones gcloud aws-spot" -- "$word")); return ;;
+    --polarity) COMPREPLY=($(compgen -W "available preempted" -- "$word")); return ;;
+    --observation) COMPREPLY=($(compgen -W "held probe" -- "$word")); return ;;
+    --to) COMPREPLY=($(compgen -W "mayfly events counts" -- "$word")); return ;;
     --profile | --catalog | --loss-log | -o | --output) COMPREPLY=($(compgen -f -- "$word")); return ;;
   esac
   if [ "$COMP_CWORD" -eq 1 ]; then
-    COMPREPLY=($(compgen -W "predict plan catalog --help --version" -- "$word"))
+    COMPREPLY=($(compgen -W "predict plan catalog trace --help --version" -- "$word"))
   elif [ "$verb" = catalog ] && [ "$COMP_CWORD" -eq 2 ]; then
     COMPREPLY=($(compgen -W "list show import --help" -- "$word"))
+  elif [ "$verb" = trace ] && [ "$COMP_CWORD" -eq 2 ]; then
+    COMPREPLY=($(compgen -W "stats convert --help" -- "$word"))
   elif [[ $word == -* ]]; then
     local action=()
-    [ "$verb" = catalog ] && action=("${COMP_WORDS[2]}")
+    [[ $verb == catalog || $verb == trace ]] && action=("${COMP_WORDS[2]}")
     COMPREPLY=($(compgen -W "$(mayfly "$verb" "${action[@]}" --help 2> /dev/null | grep -oE -- '--[a-z-]+' | sort -u)" -- "$word"))
   else
     COMPREPLY=($(compgen -f -- "$word"))

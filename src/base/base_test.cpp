@@ -50,6 +50,19 @@ TEST(Dates, AreCalendarDays) {
   for (const char* bad : {"2022-13-01", "2023-02-29", "22-1-1", "2022/09/01", ""}) EXPECT_FALSE(parse_date(bad)) << bad;
 }
 
+TEST(Times, AreReadInTheFormsOfTheProviders) {
+  // 2022-09-01 is day 19236; 07:10:55 is 25855 s into a day.
+  const double expected = 19236.0 * 86400 + 25855;
+  EXPECT_EQ(parse_time("2022-09-01T07:10:55Z"), expected);
+  EXPECT_EQ(parse_time("2022-09-01 07:10:55"), expected);
+  EXPECT_EQ(parse_time("2022-09-01T09:10:55+02:00"), expected);
+  EXPECT_EQ(parse_time("2022-09-01T07:10:55.500Z"), expected + 0.5);
+  EXPECT_EQ(format_time(expected), "2022-09-01T07:10:55Z");
+  for (const char* bad : {"", "2022-09-01", "2022-09-01T24:00:00Z", "2022-02-30T00:00:00Z", "2022-09-01T07:10:55 UTC",
+                          "2022-09-01T07:10:55.", "1969-12-31T23:59:59Z", "2022-09-01T07:10:5xZ"})
+    EXPECT_FALSE(parse_time(bad)) << bad;
+}
+
 TEST(NearestWord, IsASlipOfTheKeysOrNothing) {
   const std::vector<std::string> words{"g3.8xlarge", "g3.16xlarge", "p3.2xlarge"};
   EXPECT_EQ(nearest_word("g3.8xlrage", words), "g3.8xlarge");

@@ -115,6 +115,67 @@ Result<int> parse_date(std::string_view text) {
 
 namespace {
 
+/// Two digits at `at`, up to `most`; -1 for anything else.
+int two_digits(std::string_view text, std::size_t at, int most) {
+  const auto digit = [&](std::size_t i) { return i < text.size() && text[i] >= '0' && text[i] <= '9'; };
+  if (!digit(at) || !digit(at + 1)) return -1;
+  const int value = (text[at] - '0') * 10 + (text[at + 1] - '0');
+  return value <= most ? value : -1;
+}
+
+/// Seconds east of UTC that "Z", "" or "+hh:mm" stand for.
+std::optional<int> zone_offset(std::string_view zone) {
+  if (zone.empty() || zone == "Z") return 0;
+  const int hours = two_digits(zone, 1, 23);
+  const int minutes = two_digits(zone, 4, 59);
+  const bool whole = zone.size() == 6 && (zone[0] == '+' || zone[0] == '-') && zone[3] == ':';
+  if (!whole || hours < 0 || minutes < 0) return {};
+  return (zone[0] == '+' ? 1 : -1) * (hours * 3600 + minutes * 60);
+}
+
+}  // namespace
+
+std::optional<double> parse_time(std::string_view text) {
+  constexpr std::size_t kShortest = 19;
+  if (text.size() < kShortest || text[4] != '-' || text[7] != '-' || (text[10] != 'T' && text[10] != ' ')) return {};
+  if (text[13] != ':' || text[16] != ':') return {};
+  const int century = two_digits(text, 0, 99);
+  const int year = two_digits(text, 2, 99);
+  const int month = two_digits(text, 5, 12);
+  const int day = two_digits(text, 8, 31);
+  const int hour = two_digits(text, 11, 23);
+  const int minute = two_digits(text, 14, 59);
+  const int second = two_digits(text, 17, 59);
+  if (std::min({century, year, hour, minute, second}) < 0 || month <= 0 || day <= 0) return {};
+  const auto date = std::chrono::year(century * 100 + year) / month / day;
+  if (!date.ok() || date.year() < std::chrono::year(1970)) return {};
+  std::string_view rest = text.substr(kShortest);
+  double fraction = 0;
+  if (rest.starts_with('.')) {
+    const auto end = std::min(rest.find_first_not_of("0123456789", 1), rest.size());
+    const auto parsed = parse_number(rest.substr(0, end));
+    if (end < 2 || !parsed) return {};
+    fraction = *parsed;
+    rest.remove_prefix(end);
+  }
+  const auto offset = zone_offset(rest);
+  if (!offset) return {};
+  const auto days = static_cast<double>(std::chrono::sys_days(date).time_since_epoch().count());
+  const double time = 86400 * days + hour * 3600 + minute * 60 + second - *offset + fraction;
+  return time < 0 ? std::optional<double>() : time;
+}
+
+std::string format_time(double unix_seconds) {
+  const double whole_days = std::floor(unix_seconds / 86400);
+  const std::chrono::year_month_day date{std::chrono::sys_days(std::chrono::days(static_cast<int>(whole_days)))};
+  const auto second = static_cast<int>(unix_seconds - whole_days * 86400);
+  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", static_cast<int>(date.year()),
+                     static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()), second / 3600,
+                     second / 60 % 60, second % 60);
+}
+
+namespace {
+
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});

@@ -30,6 +30,12 @@ std::string format_duration(Seconds time);
 /// A calendar day as `YYYY-MM-DD`, checked; its number of days since 1970-01-01.
 Result<int> parse_date(std::string_view text);
 
+/// `2026-01-31T07:10:55Z`, or a blank for the T; the seconds may have a fraction, the zone may be Z, +hh:mm, -hh:mm or
+/// nothing, which counts as UTC. Seconds since 1970; nothing for any other text. The years are 1970 to 9999.
+std::optional<double> parse_time(std::string_view text);
+/// The same, to the second, in UTC.
+std::string format_time(double unix_seconds);
+
 /// The candidate closest in spelling, if it is close enough to be a slip of the keys.
 std::optional<std::string> nearest_word(std::string_view word, std::span<const std::string> candidates);
 /// " (did you mean 'x'?)", or "" where nothing is near.

@@ -65,6 +65,7 @@ fs::path find_catalog(const std::string& given) {
   return find_data(given.empty() ? "default" : given, "catalogs", ".yaml");
 }
 fs::path find_profile(const std::string& given) { return find_data(given, "profiles", ".json"); }
+fs::path find_trace(const std::string& given) { return find_data(given, "traces", ".json"); }
 
 std::string words(const Target& target) {
   if (const auto* loss = std::get_if<ToLoss>(&target)) return fmt::format("loss {:g}", loss->loss);

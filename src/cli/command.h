@@ -23,6 +23,9 @@ inline constexpr int kNo = 3;
 void add_predict(CLI::App& program, int& code);
 void add_plan(CLI::App& program, int& code);
 void add_catalog(CLI::App& program, int& code);
+void add_trace(CLI::App& program, int& code);
+/// The actions of `trace`.
+void add_trace_files(CLI::App& verb, int& code);
 
 /// One message on standard error, exit code 2.
 int bad_input(const Error& error);
@@ -31,9 +34,10 @@ void note(const std::string& text);
 /// Prints the document and nothing else.
 void print_json(const Json& document);
 
-/// A path, or the bare name of a catalogue or profile that ships with mayfly.
+/// A path, or the bare name of a catalogue, profile or trace that ships with mayfly.
 std::filesystem::path find_catalog(const std::string& given);
 std::filesystem::path find_profile(const std::string& given);
+std::filesystem::path find_trace(const std::string& given);
 
 /// "loss 0.8", "3 epochs", "5000 steps"
 std::string words(const Target& target);

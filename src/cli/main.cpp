@@ -21,6 +21,7 @@ int main(int argc, char** argv) {
   add_predict(program, code);
   add_plan(program, code);
   add_catalog(program, code);
+  add_trace(program, code);
   for (int i = 1; i < argc; ++i) {
     if (*argv[i] == '\0') return bad_input({fmt::format("empty value after {}", argv[i - 1])});
   }

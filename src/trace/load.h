@@ -1,6 +1,8 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -10,12 +12,16 @@ namespace mayfly {
 
 /// What a file cannot say about itself.
 struct TraceOptions {
-  std::string format{};             ///< empty: recognised from the contents
-  std::optional<Seconds> gap{};     ///< for formats without one of their own (default 60 s)
-  std::optional<bool> preempted{};  ///< gap-JSON: whether 1 means preempted; required where the file does not say
-  std::string type{};               ///< instance type, where the file names none
-  std::string zone{};
+  std::string format{};             ///< one of trace_formats(); empty: recognised from the contents
+  std::optional<Seconds> gap{};     ///< between observations; default: as the file has it, else 60 s
+  std::optional<bool> preempted{};  ///< gap-json: whether 1 means preempted; needed where the file does not say
+  std::string type{};               ///< names series that have no type; of named ones, keeps those of this type
+  std::string zone{};               ///< likewise
+  std::optional<Observation> observation{};  ///< default: what the format usually holds
 };
+
+/// Every format's name, as `format` takes it.
+std::span<const std::string_view> trace_formats();
 
 /// Reads any of the formats of docs/formats.md#trace. Errors name file:line, the value seen and the value wanted.
 Result<Trace> parse_trace(std::string_view text, const std::string& file, const TraceOptions& options = {});

@@ -16,7 +16,7 @@ int available_at(const Series& series, Seconds time) {
 Series slice(const Series& series, Seconds from, Seconds to) {
   Series cut{.type = series.type, .zone = series.zone};
   const int before = available_at(series, from);
-  cut.changes.push_back({.time = Seconds(0), .added = before, .available = before});
+  if (!series.changes.empty()) cut.changes.push_back({.time = Seconds(0), .added = before, .available = before});
   for (const Change& change : series.changes) {
     if (change.time <= from || change.time >= to) continue;
     cut.changes.push_back(change);

@@ -47,6 +47,10 @@ content() {
         print "]}" }' ;;
     million-lines-loss.csv)
       awk 'BEGIN { print "step,loss"; for (i = 1; i <= 1000000; i++) printf "%d,%.6f\n", i, 0.5 + 4 / (1 + i / 50000) }' ;;
+    ten-million-counts.csv | ten-million-bad-at-the-end.csv)
+      awk -v last="$([ "$1" = ten-million-counts.csv ] && echo 1 || echo x)" 'BEGIN {
+        for (i = 0; i < 10000000; i++) printf "%d000,%d\n", i * 60, i % 7
+        print "700000000000," last }' ;;
     long-scalar-aliased.yaml) awk 'BEGIN {
         text = "x"; while (length(text) < 1000000) text = text text
         printf "a: &a %s\nb: [", text; for (i = 0; i < 20000; i++) printf "*a, "; print "*a]" }' ;;
@@ -118,7 +122,7 @@ while IFS= read -r line; do
     printf '%s\n' "$wrong"
   fi
   # Big files are met again at once or not at all.
-  case $file in million-*) rm -f "$scratch/$file" ;; esac
+  case $file in million-* | ten-million-*) rm -f "$scratch/$file" ;; esac
 done <"$folder/expected.tsv"
 
 echo "$passed passed, $failed failed"

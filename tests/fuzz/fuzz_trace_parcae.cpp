@@ -1,0 +1,6 @@
+#include "fuzz/traces.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  mayfly::fuzz::try_trace(mayfly::fuzz::text_of(data, size), {"", "parcae-replay", "parcae-choices"});
+  return 0;
+}
