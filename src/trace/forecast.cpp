@@ -78,9 +78,10 @@ struct Smoothed {
   double trend = 0;
   double squared_error = 0;  ///< of the one-step forecasts within the window
 };
-Smoothed smoothed(const Smoothing& by, std::span<const double> window) {
+/// Gives up where the error reaches `most`.
+Smoothed smoothed(const Smoothing& by, std::span<const double> window, double most) {
   Smoothed state{.level = window[0], .trend = by.damping > 0 ? window[1] - window[0] : 0};
-  for (std::size_t t = 1; t < window.size(); ++t) {
+  for (std::size_t t = 1; t < window.size() && state.squared_error < most; ++t) {
     const double expected = state.level + by.damping * state.trend;
     const double surprise = window[t] - expected;
     state.squared_error += surprise * surprise;
@@ -93,7 +94,7 @@ Smoothed smoothed(const Smoothing& by, std::span<const double> window) {
 std::vector<double> simple_smoothing(std::span<const double> window, int horizon) {
   Smoothed best{.squared_error = std::numeric_limits<double>::infinity()};
   for (int i = 1; i <= 100; ++i) {
-    const Smoothed fit = smoothed({.rate = i / 100.0}, window);
+    const Smoothed fit = smoothed({.rate = i / 100.0}, window, best.squared_error);
     if (fit.squared_error < best.squared_error) best = fit;
   }
   return flat(best.level, horizon);
@@ -107,7 +108,8 @@ std::vector<double> holt(std::span<const double> window, int horizon) {
     for (int j = 0; j <= i; ++j) {
       // Dampings of 0.8 to 0.98, the range Hyndman and Athanasopoulos (Forecasting, 8.2) recommend.
       for (const double d : {0.8, 0.86, 0.92, 0.98}) {
-        const Smoothed fit = smoothed({.rate = i / 20.0, .trend_rate = j / 20.0, .damping = d}, window);
+        const Smoothed fit =
+            smoothed({.rate = i / 20.0, .trend_rate = j / 20.0, .damping = d}, window, best.squared_error);
         if (fit.squared_error >= best.squared_error) continue;
         best = fit;
         damping = d;
