@@ -107,7 +107,7 @@ void add_trace_forecast(CLI::App& verb, int& code) {
   action->add_option("--interval", options->interval, "length of an interval (default: the trace's gap)");
   action->add_option("--seed", options->seed, "of Parcae's draws")
       ->capture_default_str()
-      ->check(CLI::NonNegativeNumber);
+      ->check([](const std::string& seen) { return seen.starts_with('-') ? "want 0 or more" : ""; }, "");
   options->flags.add_to(*action);
   action->add_flag("--json", options->json, "print one JSON document");
   action->callback([options, &code] { code = forecast_trace(*options); });

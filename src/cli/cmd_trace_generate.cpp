@@ -191,7 +191,7 @@ void add_trace_generate(CLI::App& verb, int& code) {
   action->add_option("--type", options->type, "instance type");
   action->add_option("--seed", options->seed, "the same seed gives the same trace")
       ->capture_default_str()
-      ->check(CLI::NonNegativeNumber);
+      ->check([](const std::string& seen) { return seen.starts_with('-') ? "want 0 or more" : ""; }, "");
   action->add_option("-o,--output", options->output, "file to write")->required();
   action->add_option("--to", options->to, "mayfly, events (ms,add|remove,machine) or counts (ms,count)")
       ->capture_default_str()
