@@ -291,8 +291,6 @@ Result<void> checked(const GeneratorOptions& options) {
   if (!(options.gap.count() >= 1)) return fail("gap {} s: want at least 1 s", options.gap.count());
   const double observations = options.duration / options.gap;
   if (!(observations >= 1)) return fail("duration {} s: want at least one gap", options.duration.count());
-  if (!(observations * options.machines * static_cast<double>(std::max<std::size_t>(1, options.zones.size())) <= 1e9))
-    return fail("{:g} observations of {} machines: want at most 10^9 in all", observations, options.machines);
   if (const auto sound = checked_lifetime(options.lifetime); !sound) return sound;
   for (const double weight : options.hours)
     if (!(weight >= 0 && std::isfinite(weight))) return fail("weight {} of an hour: want 0 or more", weight);
@@ -327,7 +325,15 @@ Result<Trace> generated_trace(const GeneratorOptions& options) {
   // So fine that two events seldom fall into one step and look like one.
   const double per_gap =
       options.machines * (options.gap / mean_lifetime(options.lifetime)) / EventSizes(options).mean(options.machines);
-  const int parts = std::clamp(static_cast<int>(std::ceil(per_gap / 0.2)), 1, 100);
+  const int parts = static_cast<int>(std::clamp(std::ceil(per_gap / 0.2), 1.0, 100.0));
+  const double zones = static_cast<double>(std::max<std::size_t>(1, options.zones.size()));
+  const double work = options.duration / options.gap * parts * options.machines * zones;
+  if (!(work <= 1e9))
+    return fail("{} machines for {} s in steps of {} s: {:.3g} steps of a machine, want at most 10^9", options.machines,
+                options.duration.count(), options.gap.count() / parts, work);
+  if (std::isfinite(limit(options.lifetime)) && !(limit(options.lifetime) / options.gap.count() * parts <= 1e7))
+    return fail("lifetimes of up to {} s in steps of {} s: want at most 10^7 steps", limit(options.lifetime),
+                options.gap.count() / parts);
   Trace trace{.name = options.name, .gap = options.gap};
   trace.duration = options.gap * std::round(options.duration / options.gap);
   Rng rng(options.seed);

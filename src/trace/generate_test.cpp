@@ -233,6 +233,9 @@ TEST(GeneratedTrace, RefusesWhatMakesNoProcess) {
   EXPECT_FALSE(generated_trace({.gap = Seconds(0)}));
   EXPECT_FALSE(generated_trace({.lifetime = ExponentialLife{Seconds(0)}}));
   EXPECT_FALSE(generated_trace({.lifetime = LifeTable{3, {2, 2}}}));
+  EXPECT_FALSE(generated_trace({.lifetime = BathtubLife{.b = Seconds(1e12)}}));
+  EXPECT_FALSE(generated_trace({.duration = Seconds(1e12)}));
+  EXPECT_FALSE(generated_trace({.machines = 10000, .lifetime = ExponentialLife{Seconds(1e-3)}}));
   EXPECT_FALSE(generated_trace({.share_multi = 0.2, .share_to_zero = 0.3}));
   EXPECT_FALSE(generated_trace({.price = UsdPerHour{-1}}));
 }
