@@ -26,6 +26,8 @@ void add_catalog(CLI::App& program, int& code);
 void add_trace(CLI::App& program, int& code);
 /// The actions of `trace`.
 void add_trace_files(CLI::App& verb, int& code);
+void add_trace_generate(CLI::App& verb, int& code);
+void add_trace_forecast(CLI::App& verb, int& code);
 
 /// One message on standard error, exit code 2.
 int bad_input(const Error& error);
