@@ -49,9 +49,9 @@ void append_utf8(std::string& out, unsigned code) {
 
 std::optional<unsigned> hex4(std::string_view text) {
   unsigned code = 0;
-  if (text.size() < 4) return {};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + 4, code, 16);
-  if (error != std::errc{} || end != text.data() + 4) return {};
+  text = text.substr(0, 4);
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), code, 16);
+  if (text.size() < 4 || error != std::errc{} || end != text.data() + text.size()) return {};
   return code;
 }
 

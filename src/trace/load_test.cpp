@@ -237,6 +237,7 @@ TEST(Writers, GiveBackEventsAndCounts) {
   const Trace trace = parsed("0,add,x\n60000,add,y\n90000,remove,x\n");
   EXPECT_EQ(*events_text(trace), "0,add,node1\n60000,add,node2\n90000,remove,node1\n");
   EXPECT_EQ(*counts_text(trace), "0,1\n60000,2\n90000,1\n");
+  EXPECT_EQ(parsed(*counts_text(parsed("0,1\n", {.gap = Seconds(600)}))).duration, Seconds(600));
   EXPECT_EQ(events_text(parsed("0,1\n")).error().message,
             "only counts machines, want a trace that names them (or --to counts)");
 }

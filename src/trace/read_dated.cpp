@@ -17,7 +17,7 @@ class Calendar {
   Result<Seconds> time(std::string_view text, int line) {
     const auto unix_time = parse_time(text);
     if (!unix_time) return fail("{}:{}: time {}, want for example 2026-01-31 07:10:55", file_, line, shown(text));
-    if (!start_) start_ = *unix_time;
+    if (!start_) start_ = unix_time;
     const Seconds time(*unix_time - *start_);
     if (rows_ > 0 && time <= last_)
       return fail("{}:{}: time {}, want one after the row before", file_, line, shown(text));

@@ -96,7 +96,11 @@ Result<std::string> counts_text(const Trace& trace) {
   if (!series) return unexpected(series.error());
   if ((*series)->changes.empty()) return fail("has prices and no machines, want counts");
   std::string out;
-  for (const Change& change : (*series)->changes) put(out, "{},{}\n", change.time.count() * 1000, change.available);
+  const auto& changes = (*series)->changes;
+  for (const Change& change : changes) put(out, "{},{}\n", change.time.count() * 1000, change.available);
+  // The format has no end of its own: a last row makes it as long, read with its usual gap.
+  const Seconds last = trace.duration - Seconds(60);
+  if (last > changes.back().time) put(out, "{},{}\n", last.count() * 1000, changes.back().available);
   return out;
 }
 
