@@ -8,6 +8,8 @@ _mayfly() {
     --sync) COMPREPLY=($(compgen -W "asp bsp" -- "$word")); return ;;
     --format) COMPREPLY=($(compgen -W "mayfly journal events counts parcae-replay parcae-choices gap-json dates zones gcloud aws-spot" -- "$word")); return ;;
     --polarity) COMPREPLY=($(compgen -W "available preempted" -- "$word")); return ;;
+    --preset) COMPREPLY=($(compgen -W "p3 gcp-k80 gcp-v100 bathtub calm drought" -- "$word")); return ;;
+    --method) COMPREPLY=($(compgen -W "all persistence average smoothing holt arima parcae" -- "$word")); return ;;
     --observation) COMPREPLY=($(compgen -W "held probe" -- "$word")); return ;;
     --to) COMPREPLY=($(compgen -W "mayfly events counts" -- "$word")); return ;;
     --profile | --catalog | --loss-log | -o | --output) COMPREPLY=($(compgen -f -- "$word")); return ;;
@@ -17,7 +19,7 @@ _mayfly() {
   elif [ "$verb" = catalog ] && [ "$COMP_CWORD" -eq 2 ]; then
     COMPREPLY=($(compgen -W "list show import --help" -- "$word"))
   elif [ "$verb" = trace ] && [ "$COMP_CWORD" -eq 2 ]; then
-    COMPREPLY=($(compgen -W "stats convert --help" -- "$word"))
+    COMPREPLY=($(compgen -W "stats convert generate forecast --help" -- "$word"))
   elif [[ $word == -* ]]; then
     local action=()
     [[ $verb == catalog || $verb == trace ]] && action=("${COMP_WORDS[2]}")

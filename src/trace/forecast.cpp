@@ -52,7 +52,6 @@ int history_length(int horizon) {
     case 9:
       return 9;
     case 8:
-      return 8;
     case 7:
       return 8;
     default:

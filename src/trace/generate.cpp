@@ -292,6 +292,8 @@ Result<void> checked(const GeneratorOptions& options) {
   const double observations = options.duration / options.gap;
   if (!(observations >= 1)) return fail("duration {} s: want at least one gap", options.duration.count());
   if (const auto sound = checked_lifetime(options.lifetime); !sound) return sound;
+  for (auto zone = options.zones.begin(); zone != options.zones.end(); ++zone)
+    if (std::find(options.zones.begin(), zone, *zone) != zone) return fail("zone '{}' twice", *zone);
   for (const double weight : options.hours)
     if (!(weight >= 0 && std::isfinite(weight))) return fail("weight {} of an hour: want 0 or more", weight);
   if (!(std::accumulate(options.hours.begin(), options.hours.end(), 0.0) > 0)) return fail("no hour has any weight");
