@@ -44,6 +44,7 @@ bool Machines::remove(Seconds time, std::string_view name) {
   if (at == held_.end()) return false;
   stays_[at->second].end = time;
   stays_[at->second].preempted = true;
+  stays_[at->second].loss = losses_++;
   held_.erase(at);
   changes_.add(time, 0, 1);
   return true;

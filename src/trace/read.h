@@ -58,6 +58,7 @@ class Machines {
  private:
   std::unordered_map<std::string_view, std::size_t> held_{};  ///< name -> index of its stay
   std::vector<Stay> stays_{};
+  int losses_ = 0;
   Changes changes_{};
 };
 
