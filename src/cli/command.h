@@ -24,6 +24,7 @@ void add_predict(CLI::App& program, int& code);
 void add_plan(CLI::App& program, int& code);
 void add_catalog(CLI::App& program, int& code);
 void add_trace(CLI::App& program, int& code);
+void add_replay(CLI::App& program, int& code);
 /// The actions of `trace`.
 void add_trace_files(CLI::App& verb, int& code);
 void add_trace_generate(CLI::App& verb, int& code);

@@ -22,6 +22,7 @@ int main(int argc, char** argv) {
   add_plan(program, code);
   add_catalog(program, code);
   add_trace(program, code);
+  add_replay(program, code);
   for (int i = 1; i < argc; ++i) {
     if (*argv[i] == '\0') return bad_input({fmt::format("empty value after {}", argv[i - 1])});
   }

@@ -74,6 +74,28 @@ std::vector<int> stage_cuts(int layers, int stages) {
   return cuts;
 }
 
+// Tables point at their costs, so a move leaves them behind; they are filled again when asked for.
+MigrationCosts::MigrationCosts(MigrationCosts&& other) noexcept : shapes_(other.shapes_) { *this = std::move(other); }
+
+MigrationCosts& MigrationCosts::operator=(MigrationCosts&& other) noexcept {
+  if (this == &other) return *this;
+  shapes_ = std::move(other.shapes_);
+  options_ = other.options_;
+  constant_ = other.constant_;
+  layer_ends_ = std::move(other.layer_ends_);
+  cuts_ = std::move(other.cuts_);
+  transfers_ = std::move(other.transfers_);
+  builds_ = std::move(other.builds_);
+  restart_ = std::move(other.restart_);
+  checkpoint_ = other.checkpoint_;
+  error_ = other.error_;
+  lacking_ = std::move(other.lacking_);
+  same_depth_ = std::move(other.same_depth_);
+  missing_ = std::move(other.missing_);
+  tables_.clear();
+  return *this;
+}
+
 Result<MigrationCosts> MigrationCosts::make(const Profile& profile, const Shapes& shapes, MigrationOptions options) {
   if (!profile.pipeline) return fail("profile {} has no pipeline section", profile.name);
   const PipelineProfile& pipeline = *profile.pipeline;
@@ -146,6 +168,11 @@ Seconds MigrationCosts::restart(int shape, bool newcomers) const {
   const Shape& to = shapes_[shape];
   const double joining = newcomers ? (restart_.rendezvous + restart_.join_extra).count() : 0;
   return Seconds(joining + group(to, newcomers) + restart_.process.count() + builds_.at(to.stages));
+}
+
+Seconds MigrationCosts::regroup(int shape) const {
+  if (constant_) return Seconds(*constant_);
+  return Seconds(intra(shapes_[shape]) + broadcast(shapes_[shape]));
 }
 
 Seconds MigrationCosts::whole_state(int shape) const {

@@ -39,6 +39,10 @@ std::vector<int> stage_cuts(int layers, int stages);
 /// how much it may be off. Costs are kept once computed: not for sharing between threads. docs/models.md#migration
 class MigrationCosts {
  public:
+  MigrationCosts(MigrationCosts&& other) noexcept;
+  MigrationCosts& operator=(MigrationCosts&& other) noexcept;
+  ~MigrationCosts() = default;
+
   /// Needs layers, transfers and restart costs in the profile's pipeline section.
   static Result<MigrationCosts> make(const Profile& profile, const Shapes& shapes, MigrationOptions options = {});
   /// One number for every change, for jobs of which no more is known.
@@ -71,6 +75,8 @@ class MigrationCosts {
 
   /// Everything rebuilt in this shape: with newcomers, or among those already there.
   Seconds restart(int shape, bool newcomers) const;
+  /// Survivors form their groups anew and the slowest stage is copied once: what a pipeline that lost a machine needs.
+  Seconds regroup(int shape) const;
   /// Saving to and loading from storage, as the profile has it.
   Seconds checkpoint() const { return Seconds(checkpoint_); }
   /// Every stage's state sent once, one after the other.

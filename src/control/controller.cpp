@@ -1,0 +1,256 @@
+#include "control/controller.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/check.h"
+
+namespace mayfly {
+
+Controller::Controller(const Shapes& shapes, std::unique_ptr<Policy> policy, ControllerOptions options)
+    : shapes_(shapes), policy_(std::move(policy)), options_(std::move(options)) {}
+
+Reaction Controller::step(Seconds now, const Event& event) {
+  reaction_ = {};
+  if (journal_ && !std::holds_alternative<Tick>(event)) reaction_.records.push_back(journal_line(now, event));
+  accrue(now);
+  std::visit([&](const auto& e) { on(now, e); }, event);
+  const auto& budget = options_.promise.budget;
+  // Within rounding: the Wake for this moment was computed by a division.
+  if (!finished_ && budget && spent_.value >= budget->value * (1 - 1e-12)) finish(now, Finish::Why::budget);
+  schedule(now);
+  return std::move(reaction_);
+}
+
+void Controller::on(Seconds now, const Joined& event) {
+  if (gone_.contains(event.worker) || workers_.contains(event.worker)) return ignore(now, "machine known already");
+  if (event.market == Market::on_demand && ordered_ > 0) --ordered_;
+  if (finished_) {
+    gone_.insert(event.worker);
+    return command(now, Release{event.worker}, "training is over");
+  }
+  workers_[event.worker] = {.type = event.type, .zone = event.zone, .market = event.market, .price = event.price};
+  rate_ += event.price;
+  ++fresh_;
+  unsettle(now);
+}
+
+void Controller::on(Seconds now, const Notice& event) {
+  const auto found = workers_.find(event.worker);
+  if (found == workers_.end() || found->second.leaving) return ignore(now, "no such machine, or notified already");
+  found->second.leaving = true;
+  if (found->second.known) {
+    ++known_lost_;
+  } else {
+    --fresh_;
+  }
+  command(now, Drain{event.worker, event.left}, "to be preempted");
+  unsettle(now);
+}
+
+void Controller::on(Seconds now, const Lost& event) {
+  const auto found = workers_.find(event.worker);
+  if (found == workers_.end()) return ignore(now, "no such machine");
+  const Worker& worker = found->second;
+  if (!worker.leaving) {
+    if (worker.known) {
+      ++known_lost_;
+    } else {
+      --fresh_;
+    }
+    unsettle(now);
+  }
+  rate_ = rate_ - worker.price;
+  workers_.erase(found);
+  gone_.insert(event.worker);
+}
+
+void Controller::on(Seconds now, const StepCommitted& event) {
+  // The controller's acceptance is the commit: a step of another generation, or one that does not start where the last
+  // ended, has no effect, and its samples are trained again by whoever holds them now.
+  if (finished_ || !shape_ || event.generation != generation_) return ignore(now, "not of this generation");
+  if (std::abs(event.first_sample - committed_) > 1e-6 * std::max(1.0, committed_) || event.samples < 0)
+    return ignore(now, "not the next samples");
+  committed_ += event.samples;
+  if (options_.promise.samples && committed_ >= *options_.promise.samples) finish(now, Finish::Why::target);
+}
+
+void Controller::on(Seconds now, const CheckpointDone& event) {
+  if (event.sample > committed_ || event.sample < checkpointed_) return ignore(now, "not a state that was committed");
+  checkpointed_ = event.sample;
+}
+
+void Controller::on(Seconds, const RolledBack&) { committed_ = checkpointed_; }
+
+void Controller::on(Seconds, const Priced& event) {
+  for (auto& [id, worker] : workers_) {
+    if (worker.market != Market::spot || worker.type != event.type || worker.zone != event.zone) continue;
+    rate_ = rate_ - worker.price + event.price;
+    worker.price = event.price;
+  }
+}
+
+void Controller::on(Seconds now, const Tick&) {
+  if (woken_ && *woken_ <= now) woken_.reset();
+  const bool due = due_ && *due_ <= now;
+  const bool again = again_ && *again_ <= now;
+  if (!finished_ && (due || again)) decide(now);
+}
+
+void Controller::accrue(Seconds now) {
+  if (now <= accrued_) return;  // late events carry old times; money does not flow back
+  spent_ += rate_ * (now - accrued_);
+  accrued_ = now;
+}
+
+void Controller::unsettle(Seconds now) {
+  if (!finished_ && !due_) due_ = now + options_.settle;
+}
+
+int Controller::usable() const {
+  return static_cast<int>(
+      std::count_if(workers_.begin(), workers_.end(), [](const auto& entry) { return !entry.second.leaving; }));
+}
+
+void Controller::decide(Seconds now) {
+  due_.reset();
+  again_.reset();
+  Situation situation{.now = now,
+                      .before = known_,
+                      .outlook = {.added = fresh_, .removed = known_lost_},
+                      .shape = shape_,
+                      .pending = std::max(Seconds(0), ready_ - now),
+                      .on_demand = ordered_,
+                      .done = committed_,
+                      .target = options_.promise.samples,
+                      .deadline = options_.promise.deadline};
+  for (const auto& [id, worker] : workers_) {
+    if (worker.market == Market::on_demand && !worker.leaving) ++situation.on_demand;
+  }
+  const Decision decision = policy_->decide(situation);
+  again_ = decision.again;
+  const int before = known_;
+  const int lost = known_lost_ + top_up(now, decision.on_demand);
+  for (auto& [id, worker] : workers_) worker.known = !worker.leaving;
+  known_ = usable();
+  known_lost_ = 0;
+  fresh_ = 0;
+  if (!decision.shape) {
+    if (shape_) command(now, Pause{++generation_}, decision.reason);
+    shape_.reset();
+    members_.clear();
+  } else if (decision.shape != shape_ || lost > 0 || decision.rebuild) {
+    assign(now, decision, before, lost);
+  }
+}
+
+/// Who stays keeps pipeline and stage where the new shape has them; the others fill the gaps, those who are members now
+/// before those who are not, the longest held first.
+std::vector<WorkerId> Controller::seating(const Shape& shape) const {
+  std::vector<WorkerId> seats(static_cast<std::size_t>(shape.machines()), -1);
+  std::set<WorkerId> seated;
+  if (shape_ && shapes_[*shape_].stages == shape.stages) {
+    for (std::size_t seat = 0; seat < std::min(seats.size(), members_.size()); ++seat) {
+      const auto found = workers_.find(members_[seat]);
+      if (found == workers_.end() || found->second.leaving) continue;
+      seats[seat] = members_[seat];
+      seated.insert(members_[seat]);
+    }
+  }
+  std::vector<WorkerId> others;
+  for (const WorkerId member : members_) {
+    const auto found = workers_.find(member);
+    if (found != workers_.end() && !found->second.leaving && seated.insert(member).second) others.push_back(member);
+  }
+  for (const auto& [id, worker] : workers_) {
+    if (!worker.leaving && seated.insert(id).second) others.push_back(id);
+  }
+  auto next = others.begin();
+  for (WorkerId& seat : seats) {
+    if (seat >= 0) continue;
+    MAYFLY_CHECK(next != others.end(), "a shape needs its machines");
+    seat = *next++;
+  }
+  return seats;
+}
+
+void Controller::assign(Seconds now, const Decision& decision, int before, int lost) {
+  const Shape& shape = shapes_[*decision.shape];
+  members_ = seating(shape);
+  shape_ = decision.shape;
+  command(now,
+          Assign{.generation = ++generation_,
+                 .shape = shape,
+                 .members = members_,
+                 .next_sample = committed_,
+                 .machines_before = before,
+                 .lost = lost},
+          decision.reason);
+}
+
+int Controller::top_up(Seconds now, int wanted) {
+  std::vector<WorkerId> held;
+  for (const auto& [id, worker] : workers_) {
+    if (worker.market == Market::on_demand && !worker.leaving) held.push_back(id);
+  }
+  const int have = static_cast<int>(held.size()) + ordered_;
+  if (wanted > have) {
+    ordered_ += wanted - have;
+    command(now, Acquire{Market::on_demand, wanted - have}, "the promise is at risk");
+  }
+  int known_released = 0;
+  for (int extra = static_cast<int>(held.size()) - wanted; extra > 0; --extra, held.pop_back()) {
+    const auto found = workers_.find(held.back());
+    if (found->second.known) ++known_released;
+    rate_ = rate_ - found->second.price;
+    workers_.erase(found);
+    gone_.insert(held.back());
+    command(now, Release{held.back()}, "the promise holds without it");
+  }
+  return known_released;
+}
+
+void Controller::finish(Seconds now, Finish::Why why) {
+  finished_ = why;
+  if (why == Finish::Why::budget && shape_) command(now, Checkpoint{}, "the budget is spent");
+  for (const auto& [id, worker] : workers_) {
+    gone_.insert(id);
+    command(now, Release{id}, "training is over");
+  }
+  workers_.clear();
+  members_.clear();
+  shape_.reset();
+  ++generation_;
+  rate_ = {};
+  due_.reset();
+  again_.reset();
+  command(now, Finish{why});
+}
+
+void Controller::schedule(Seconds now) {
+  std::optional<Seconds> next = due_;
+  const auto consider = [&](Seconds at) { next = next ? std::min(*next, at) : at; };
+  if (again_) consider(*again_);
+  const auto& budget = options_.promise.budget;
+  if (!finished_ && budget && rate_.value > 0) {
+    const Usd left = *budget - spent_;
+    consider(accrued_ + Seconds(left.value / rate_.value * 3600));
+  }
+  if (!next || (woken_ && *woken_ == *next)) return;
+  woken_ = next;
+  command(now, Wake{std::max(now, *next)});
+}
+
+void Controller::command(Seconds now, Command command, std::string_view reason) {
+  if (journal_ && !std::holds_alternative<Wake>(command))
+    reaction_.records.push_back(journal_line(now, command, reason));
+  reaction_.commands.push_back(std::move(command));
+}
+
+void Controller::ignore(Seconds now, std::string_view why) {
+  if (journal_) reaction_.records.push_back(fmt::format(R"({{"t_s":{},"ignored":"{}"}})", now.count(), why));
+}
+
+}  // namespace mayfly

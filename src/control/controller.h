@@ -1,0 +1,113 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "control/event.h"
+#include "control/policy.h"
+
+namespace mayfly {
+
+/// What was promised, and what the controller must hold to.
+struct Promise {
+  std::optional<double> samples{};
+  std::optional<Seconds> deadline{};
+  std::optional<Usd> budget{};
+};
+
+struct ControllerOptions {
+  Promise promise{};
+  Seconds settle{0};  ///< events this close together are answered by one decision
+  int most_machines = 0;
+};
+
+/// What the controller does about an event.
+struct Reaction {
+  std::vector<Command> commands{};
+  std::vector<std::string> records{};  ///< journal lines, in order; empty unless journalling
+};
+
+/// Decides what the cluster does next. Reads no clock, opens no socket, draws no random number: the same events give
+/// the same commands, so simulate/ and run/ drive this one class. Late, doubled and reordered events are weather: what
+/// makes no sense any more is recorded and changes nothing. State diagram: ARCHITECTURE.md#controller
+class Controller {
+ public:
+  /// `shapes` must outlive the controller.
+  Controller(const Shapes& shapes, std::unique_ptr<Policy> policy, ControllerOptions options);
+
+  Reaction step(Seconds now, const Event& event);
+  /// Adds journal lines to reactions.
+  void keep_journal(bool keep) { journal_ = keep; }
+  /// The runtime's estimate of when the change under way will be over.
+  void expect_ready(Seconds at) { ready_ = at; }
+
+  std::int64_t generation() const { return generation_; }
+  std::optional<int> shape() const { return shape_; }
+  double committed() const { return committed_; }
+  double checkpointed() const { return checkpointed_; }
+  Usd spent() const { return spent_; }
+  bool finished() const { return finished_.has_value(); }
+  std::optional<Finish::Why> why_finished() const { return finished_; }
+
+ private:
+  struct Worker {
+    std::string type{};
+    std::string zone{};
+    Market market = Market::spot;
+    UsdPerHour price{};
+    bool leaving = false;  ///< has had its notice
+    bool known = false;    ///< was there at the last decision
+  };
+
+  void on(Seconds now, const Joined& event);
+  void on(Seconds now, const Notice& event);
+  void on(Seconds now, const Lost& event);
+  void on(Seconds now, const StepCommitted& event);
+  void on(Seconds now, const CheckpointDone& event);
+  void on(Seconds now, const RolledBack& event);
+  void on(Seconds now, const Priced& event);
+  void on(Seconds now, const Tick& event);
+
+  void accrue(Seconds now);
+  void unsettle(Seconds now);
+  void decide(Seconds now);
+  void assign(Seconds now, const Decision& decision, int before, int lost);
+  /// Returns how many were given back.
+  int top_up(Seconds now, int wanted);
+  std::vector<WorkerId> seating(const Shape& shape) const;
+  void finish(Seconds now, Finish::Why why);
+  void schedule(Seconds now);
+  void command(Seconds now, Command command, std::string_view reason = {});
+  void ignore(Seconds now, std::string_view why);
+  int usable() const;
+
+  const Shapes& shapes_;
+  std::unique_ptr<Policy> policy_;
+  ControllerOptions options_;
+  std::map<WorkerId, Worker> workers_{};
+  std::set<WorkerId> gone_{};  ///< every machine that was ever lost or released
+  std::int64_t generation_ = 0;
+  std::optional<int> shape_{};
+  std::vector<WorkerId> members_{};
+  int known_ = 0;       ///< usable machines at the last decision
+  int known_lost_ = 0;  ///< of them, unusable since
+  int fresh_ = 0;       ///< usable machines that came since
+  int ordered_ = 0;     ///< on demand, asked for and not here yet
+  double committed_ = 0;
+  double checkpointed_ = 0;
+  Usd spent_{};
+  UsdPerHour rate_{};
+  Seconds accrued_{};
+  Seconds ready_{};
+  std::optional<Seconds> due_{};    ///< of the next decision
+  std::optional<Seconds> again_{};  ///< the policy's own wish
+  std::optional<Seconds> woken_{};  ///< the Wake in force
+  std::optional<Finish::Why> finished_{};
+  bool journal_ = false;
+  Reaction reaction_{};
+};
+
+}  // namespace mayfly

@@ -1,0 +1,125 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/units.h"
+#include "cloud/instance_type.h"
+#include "predict/shapes.h"
+
+namespace mayfly {
+
+/// Names one machine for the whole run; never used again for another.
+using WorkerId = int;
+
+// What the world tells the controller.
+
+/// A machine is ready to work.
+struct Joined {
+  WorkerId worker = 0;
+  std::string type{};
+  std::string zone{};
+  Market market = Market::spot;
+  UsdPerHour price{};
+  bool operator==(const Joined&) const = default;
+};
+/// A machine will be taken back in `left`.
+struct Notice {
+  WorkerId worker = 0;
+  Seconds left{};
+  bool operator==(const Notice&) const = default;
+};
+/// A machine is gone, announced or not.
+struct Lost {
+  WorkerId worker = 0;
+  bool operator==(const Lost&) const = default;
+};
+/// The workers of a generation have trained on these samples, and the step is durable with them. Counts from the first
+/// sample of the run, so an epoch is samples / size of the data set.
+struct StepCommitted {
+  std::int64_t generation = 0;
+  double first_sample = 0;
+  double samples = 0;
+  bool operator==(const StepCommitted&) const = default;
+};
+/// A checkpoint holds everything up to this sample.
+struct CheckpointDone {
+  double sample = 0;
+  bool operator==(const CheckpointDone&) const = default;
+};
+/// The state was lost: training is back at the last checkpoint.
+struct RolledBack {
+  bool operator==(const RolledBack&) const = default;
+};
+/// A machine costs something else from now on.
+struct Priced {
+  std::string type{};
+  std::string zone{};
+  UsdPerHour price{};
+  bool operator==(const Priced&) const = default;
+};
+/// The time asked for by Wake.
+struct Tick {
+  bool operator==(const Tick&) const = default;
+};
+using Event = std::variant<Joined, Notice, Lost, StepCommitted, CheckpointDone, RolledBack, Priced, Tick>;
+
+// What the controller tells the world.
+
+/// Rent so many more.
+struct Acquire {
+  Market market = Market::on_demand;
+  int count = 0;
+  bool operator==(const Acquire&) const = default;
+};
+/// Give the machine back; it is not spoken to again.
+struct Release {
+  WorkerId worker = 0;
+  bool operator==(const Release&) const = default;
+};
+/// From now on these workers train in this shape, and steps of older generations count for nothing. Members row by row:
+/// pipeline after pipeline, stage after stage. The next sample to train on is `next_sample`.
+struct Assign {
+  std::int64_t generation = 0;
+  Shape shape{};
+  std::vector<WorkerId> members{};
+  double next_sample = 0;
+  int machines_before = 0;  ///< held when the last assignment was made or confirmed
+  int lost = 0;             ///< of them, gone since
+  bool operator==(const Assign&) const = default;
+};
+/// Nobody trains until the next Assign.
+struct Pause {
+  std::int64_t generation = 0;
+  bool operator==(const Pause&) const = default;
+};
+/// Finish what is in hand and hand over within the time left.
+struct Drain {
+  WorkerId worker = 0;
+  Seconds left{};
+  bool operator==(const Drain&) const = default;
+};
+struct Checkpoint {
+  bool operator==(const Checkpoint&) const = default;
+};
+struct Finish {
+  enum class Why { target, budget };
+  Why why = Why::target;
+  bool operator==(const Finish&) const = default;
+};
+/// Send a Tick at that time; a later Wake replaces an earlier one.
+struct Wake {
+  Seconds at{};
+  bool operator==(const Wake&) const = default;
+};
+using Command = std::variant<Acquire, Release, Assign, Pause, Drain, Checkpoint, Finish, Wake>;
+
+std::string_view name(Finish::Why why);
+
+/// One line of a journal: what happened or was commanded, as JSON without line break. docs/formats.md#journal
+std::string journal_line(Seconds now, const Event& event);
+std::string journal_line(Seconds now, const Command& command, std::string_view reason);
+
+}  // namespace mayfly

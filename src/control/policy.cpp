@@ -1,0 +1,286 @@
+#include "control/policy.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace mayfly {
+namespace {
+
+constexpr std::array<std::string_view, 9> kNames{"on-demand", "checkpoint", "redundant", "template", "reactive",
+                                                 "persist",   "liveput",    "deadline",  "ideal"};
+
+/// The fastest shape for what is there. As `reactive` and its kin it starts anew on every event, as `ideal` it may.
+class Fastest : public Policy {
+ public:
+  Fastest(const Shapes& shapes, bool rebuild) : shapes_(shapes), rebuild_(rebuild) {}
+  Decision decide(const Situation& s) override {
+    const bool changed = s.outlook != Outlook{};
+    return {.shape = shapes_.best(s.machines()),
+            .rebuild = rebuild_ && changed,
+            .on_demand = s.on_demand,
+            .reason = "fastest shape for the machines there are"};
+  }
+
+ private:
+  const Shapes& shapes_;
+  bool rebuild_;
+};
+
+/// Losses restart everything at once; growth is looked for every so often.
+class CheckpointRestart : public Policy {
+ public:
+  CheckpointRestart(const Shapes& shapes, Seconds poll) : shapes_(shapes), poll_(poll) {}
+  Decision decide(const Situation& s) override {
+    Decision decision{.shape = s.shape, .on_demand = s.on_demand, .reason = "newcomers wait for the next poll"};
+    const auto best = shapes_.best(s.machines());
+    const bool due = s.now >= next_;
+    if (s.outlook.removed > 0 || !s.shape || (due && best != s.shape)) {
+      decision = {.shape = best, .rebuild = true, .on_demand = s.on_demand, .reason = "restart from the checkpoint"};
+      next_ = s.now + poll_;
+    } else if (due) {
+      next_ = s.now + poll_;
+    }
+    if (best != decision.shape) decision.again = next_;
+    return decision;
+  }
+
+ private:
+  const Shapes& shapes_;
+  Seconds poll_;
+  Seconds next_{};
+};
+
+/// As many pipelines of one depth as there are machines for.
+class FixedDepth : public Policy {
+ public:
+  explicit FixedDepth(const Shapes& shapes) : shapes_(shapes), stages_(redundant_depth(shapes)) {}
+  Decision decide(const Situation& s) override {
+    std::optional<int> shape;
+    for (int width = s.machines() / stages_; width > 0 && !shape; --width) shape = shapes_.find({width, stages_});
+    return {.shape = shape, .on_demand = s.on_demand, .reason = "pipelines of one depth"};
+  }
+
+ private:
+  const Shapes& shapes_;
+  int stages_;
+};
+
+/// The look-ahead told that nothing will change, or told the truth.
+class LookAhead : public Policy {
+ public:
+  LookAhead(const Shapes& shapes, const MigrationCosts& costs, PolicyOptions options)
+      : shapes_(shapes), costs_(costs), options_(std::move(options)) {}
+
+  Decision decide(const Situation& s) override {
+    return {.shape = choice(s), .on_demand = s.on_demand, .reason = "most samples if nothing changes"};
+  }
+  std::optional<int> choice(const Situation& s) const {
+    std::vector<Outlook> ahead(static_cast<std::size_t>(options_.lookahead));
+    if (options_.future) {
+      ahead = options_.future(s.now);
+      if (ahead.empty()) ahead.emplace_back();
+    }
+    ahead[0] = s.outlook;
+    return look_ahead(shapes_, costs_, options_.interval, {s.before, s.shape, s.pending}, ahead);
+  }
+
+ private:
+  const Shapes& shapes_;
+  const MigrationCosts& costs_;
+  PolicyOptions options_;
+};
+
+/// mayfly's own. Three minds watch the same weather: one holds that nothing changes, one that losses and arrivals come
+/// at steady rates, one that they come in bursts. Each keeps the account of what it would have trained so far, and the
+/// one that is ahead decides: a forecast is believed only where it has beaten persistence in samples.
+class LiveputPolicy : public Policy {
+ public:
+  LiveputPolicy(const Shapes& shapes, const MigrationCosts& costs, const PolicyOptions& options)
+      : shapes_(shapes), costs_(costs), options_(options), persistence_(shapes, costs, options) {
+    for (const int memory : {0, kBurstMemory}) {
+      minds_.push_back({.weather = Weather(options.most_machines, memory),
+                        .liveput = Liveput(shapes, costs, options.most_machines,
+                                           {.interval = options.interval, .horizon = 2 * options.lookahead})});
+    }
+    accounts_.resize(minds_.size() + 1);
+  }
+
+  Decision decide(const Situation& s) override {
+    observe(s);
+    for (std::size_t at = 0; at < accounts_.size(); ++at) advance(accounts_[at], s, at);
+    std::size_t ahead = 0;
+    for (std::size_t at = 1; at < accounts_.size(); ++at) {
+      if (accounts_[at].samples > accounts_[ahead].samples) ahead = at;
+    }
+    static constexpr std::array<std::string_view, 3> kReasons{
+        "most samples if nothing changes", "most samples expected at steady rates", "most samples expected in bursts"};
+    last_ = s.now;
+    started_ = true;
+    return {.shape = choice(ahead, s), .on_demand = s.on_demand, .reason = kReasons[ahead]};
+  }
+
+ private:
+  static constexpr int kBurstMemory = 3;
+  /// New evidence, as a share of the old, that is worth learning from.
+  static constexpr double kFresh = 0.15;
+
+  struct Mind {
+    Weather weather;
+    Liveput liveput;
+    double learned = -1;  ///< events known to the values
+  };
+  /// What a mind would have had.
+  struct Account {
+    std::optional<int> shape{};
+    Seconds pending{0};
+    double samples = 0;
+  };
+
+  void observe(const Situation& s) {
+    // The first machines are the start, not an arrival.
+    const auto quiet = started_ ? std::lround((s.now - last_) / options_.interval) - 1 : -1;
+    for (Mind& mind : minds_) {
+      if (started_) {
+        for (long i = 0; i < std::min(quiet, kLongestQuiet); ++i) mind.weather.observe(s.before, {});
+        mind.weather.observe(s.before, s.outlook);
+      }
+      const double events = mind.weather.events();
+      if (mind.learned >= 0 && events < mind.learned * (1 + kFresh) + 1) continue;
+      mind.liveput.learn(mind.weather);
+      mind.learned = events;
+    }
+  }
+
+  std::optional<int> choice(std::size_t mind, const Situation& s) const {
+    if (mind == 0) return persistence_.choice(s);
+    const Mind& chosen = minds_[mind - 1];
+    return chosen.liveput.choice(chosen.weather.mode(), s.before, s.shape, s.outlook);
+  }
+
+  void advance(Account& account, const Situation& s, std::size_t mind) const {
+    const Seconds passed = started_ ? s.now - last_ : Seconds(0);
+    if (account.shape)
+      account.samples += shapes_.speed(*account.shape) * std::max(0.0, (passed - account.pending).count());
+    account.pending = std::max(Seconds(0), account.pending - passed);
+    Situation imagined = s;
+    imagined.shape = account.shape;
+    imagined.pending = account.pending;
+    const auto taken = choice(mind, imagined);
+    if (taken) {
+      const Seconds cost = costs_.expected(s.before, account.shape, s.outlook.removed, *taken);
+      if (cost.count() > 0) account.pending = account.pending.count() > 0 ? cost + costs_.restart(*taken, false) : cost;
+    }
+    account.shape = taken;
+  }
+
+  /// Intervals of quiet after which more teach nothing new at once.
+  static constexpr long kLongestQuiet = 10'000;
+
+  const Shapes& shapes_;
+  const MigrationCosts& costs_;
+  PolicyOptions options_;
+  LookAhead persistence_;
+  std::vector<Mind> minds_{};
+  std::vector<Account> accounts_{};
+  Seconds last_{};
+  bool started_ = false;
+};
+
+/// Uniform progress: a deadline is met by being, at every moment, at least as far as the clock. Behind that line, or so
+/// late that only machines nobody takes will do, on-demand machines fill up what the spot market does not give.
+class UniformProgress : public Policy {
+ public:
+  UniformProgress(const Shapes& shapes, const MigrationCosts& costs, const PolicyOptions& options)
+      : shapes_(shapes), options_(options), inner_(shapes, costs, options) {}
+
+  Decision decide(const Situation& s) override {
+    Decision decision{.shape = inner_.choice(s), .on_demand = s.on_demand, .reason = "on schedule"};
+    if (!s.target || !s.deadline) return decision;
+    const double left = std::max(0.0, *s.target - s.done);
+    const Seconds time = *s.deadline - s.now;
+    const double line = *s.target * std::min(1.0, s.now / *s.deadline);
+    const double fastest = shapes_.speed(*shapes_.best(std::min(options_.most_machines, shapes_.most_machines())));
+    const bool last_call = time <= Seconds(kReserve * left / fastest);
+    if (time.count() > 0 && (last_call || s.done < line)) {
+      // The fewest machines that still make it, with a reserve for what changes cost.
+      const double wanted = last_call ? fastest : kReserve * left / time.count();
+      int machines = shapes_.least_machines();
+      while (machines < options_.most_machines && shapes_.speed(*shapes_.best(machines)) < wanted) ++machines;
+      const int spot = std::max(0, s.machines() - s.on_demand);
+      decision.on_demand = std::max(0, machines - spot);
+      decision.reason = last_call ? "only machines nobody takes will do" : "behind the clock";
+    } else if (s.done > line + kAhead * *s.target) {
+      decision.on_demand = 0;
+      decision.reason = "ahead of the clock";
+    }
+    if (decision.on_demand < s.on_demand) {
+      Situation without = s;
+      without.outlook.removed += std::min(s.on_demand - decision.on_demand, s.machines());
+      decision.shape = inner_.choice(without);
+    }
+    decision.again = s.now + kCheck;
+    return decision;
+  }
+
+ private:
+  static constexpr double kReserve = 1.1;  ///< changes, starts and steps cut off
+  static constexpr double kAhead = 0.02;   ///< of the whole: on-demand machines go back
+  static constexpr Seconds kCheck{5 * 60.0};
+
+  const Shapes& shapes_;
+  PolicyOptions options_;
+  LookAhead inner_;
+};
+
+}  // namespace
+
+std::string_view name(PolicyName policy) { return kNames[static_cast<std::size_t>(policy)]; }
+
+std::optional<PolicyName> policy_named(std::string_view word) {
+  const auto found = std::find(kNames.begin(), kNames.end(), word);
+  if (found == kNames.end()) return std::nullopt;
+  return static_cast<PolicyName>(found - kNames.begin());
+}
+
+const std::vector<std::string>& policy_names() {
+  static const std::vector<std::string> names(kNames.begin(), kNames.end());
+  return names;
+}
+
+int redundant_depth(const Shapes& shapes) {
+  const double wanted = 1.5 * shapes[*shapes.best(shapes.most_machines())].stages;
+  std::optional<int> above;
+  int deepest = 0;
+  for (const Shape& shape : shapes.all()) {
+    deepest = std::max(deepest, shape.stages);
+    if (shape.stages >= wanted && (!above || shape.stages < *above)) above = shape.stages;
+  }
+  return above.value_or(deepest);
+}
+
+std::unique_ptr<Policy> make_policy(PolicyName name, const Shapes& shapes, const MigrationCosts& costs,
+                                    const PolicyOptions& options) {
+  switch (name) {
+    case PolicyName::on_demand:
+    case PolicyName::template_:
+    case PolicyName::ideal:
+      return std::make_unique<Fastest>(shapes, false);
+    case PolicyName::reactive:
+      return std::make_unique<Fastest>(shapes, true);
+    case PolicyName::checkpoint:
+      return std::make_unique<CheckpointRestart>(shapes, options.poll);
+    case PolicyName::redundant:
+      return std::make_unique<FixedDepth>(shapes);
+    case PolicyName::persist:
+      return std::make_unique<LookAhead>(shapes, costs, options);
+    case PolicyName::liveput:
+      if (options.future) return std::make_unique<LookAhead>(shapes, costs, options);
+      return std::make_unique<LiveputPolicy>(shapes, costs, options);
+    case PolicyName::deadline:
+      return std::make_unique<UniformProgress>(shapes, costs, options);
+  }
+  return nullptr;
+}
+
+}  // namespace mayfly

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "plan/liveput.h"
+#include "plan/lookahead.h"
+
+namespace mayfly {
+
+/// The strategies of `--policy`.
+enum class PolicyName { on_demand, checkpoint, redundant, template_, reactive, persist, liveput, deadline, ideal };
+std::string_view name(PolicyName policy);
+std::optional<PolicyName> policy_named(std::string_view word);
+const std::vector<std::string>& policy_names();
+
+/// What a strategy may look at when machines have come or gone.
+struct Situation {
+  Seconds now{};
+  int before = 0;     ///< usable machines when it was last asked
+  Outlook outlook{};  ///< what has happened to them since
+  std::optional<int> shape{};
+  Seconds pending{0};  ///< estimated rest of a change under way
+  int on_demand = 0;   ///< of those usable now, rented on demand or on their way
+  double done = 0;     ///< samples
+  std::optional<double> target{};
+  std::optional<Seconds> deadline{};
+  int machines() const { return before + outlook.added - outlook.removed; }
+};
+
+struct Decision {
+  std::optional<int> shape{};      ///< nothing: nobody trains
+  bool rebuild = false;            ///< start anew even in the same shape
+  int on_demand = 0;               ///< machines to hold on demand
+  std::optional<Seconds> again{};  ///< ask again at this time, whatever happens
+  std::string_view reason{};
+};
+
+/// One strategy. Knows the past it has been shown and nothing else.
+class Policy {
+ public:
+  virtual ~Policy() = default;
+  virtual Decision decide(const Situation& situation) = 0;
+};
+
+struct PolicyOptions {
+  Seconds interval{60};
+  int lookahead = 12;
+  int most_machines = 0;  ///< ever held
+  /// liveput only: the true future from a moment on, for the oracle.
+  std::function<std::vector<Outlook>(Seconds)> future{};
+  /// checkpoint only: growth is looked for this often.
+  Seconds poll{300};
+};
+
+/// `shapes` and `costs` must outlive the policy.
+std::unique_ptr<Policy> make_policy(PolicyName name, const Shapes& shapes, const MigrationCosts& costs,
+                                    const PolicyOptions& options);
+
+/// The depth at which neighbour redundancy runs: half again as deep as the fastest shape (Bamboo), of the depths there
+/// are the nearest above, else the deepest.
+int redundant_depth(const Shapes& shapes);
+
+}  // namespace mayfly

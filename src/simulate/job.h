@@ -1,0 +1,28 @@
+#pragma once
+
+#include "cloud/catalog.h"
+#include "predict/migration.h"
+
+namespace mayfly {
+
+/// Everything the weather meets: the job's shapes, what changes cost, and what machines cost.
+struct Job {
+  Shapes shapes;
+  MigrationCosts costs;
+  double global_batch = 0;
+  std::string type{};
+  UsdPerHour spot{};  ///< where the trace has no prices
+  UsdPerHour on_demand{};
+};
+
+struct JobRequest {
+  std::string type{};     ///< empty: the profile's own
+  int most_machines = 0;  ///< for jobs without measured shapes: how wide they may grow
+  MigrationOptions migration{};
+};
+
+/// A pipeline profile brings its shapes and costs. Any other job is data parallel: one stage, as wide as there are
+/// machines, at the predicted speed, and each change costs the profile's `recovery_s`.
+Result<Job> make_job(const Profile& profile, const Catalog& catalog, const JobRequest& request);
+
+}  // namespace mayfly
