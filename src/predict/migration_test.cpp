@@ -297,8 +297,6 @@ TEST(MigrationCosts, ErrorBoundsWhatIsNotListed) {
       const Sampled sample = sampled(costs, *shapes, key.machines, key.from, key.lost, key.to);
       EXPECT_GT(costs.error().count(), 0);
       EXPECT_NEAR(middle, sample.mean, costs.error().count());
-      printf("%dx%d: middle %.3f s, sampled %.3f s, error %.3f s\n", key.to.data_parallel, key.to.stages, middle,
-             sample.mean, costs.error().count());
     }
   }
 }
