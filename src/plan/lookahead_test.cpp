@@ -88,7 +88,7 @@ void expect_best_first(const Case& c, std::uint64_t seed) {
   EXPECT_NEAR(all.best(chosen.value_or(c.shapes.size())), all.best(), 1e-9 * (1 + all.best())) << seed;
 }
 
-// Changes of at most 200 x 0.25 = 50 s end within their interval.
+// Changes of at most 160 x 0.25 = 40 s end within their interval.
 TEST(LookAhead, IsTheBestOfAllSequencesWhereChangesEndInTheirInterval) {
   for (std::uint64_t seed = 0; seed < 200; ++seed)
     expect_best_first(random_case(seed, 0.25, 3 + static_cast<int>(seed % 2)), seed);
@@ -97,10 +97,24 @@ TEST(LookAhead, IsTheBestOfAllSequencesWhereChangesEndInTheirInterval) {
 // do while no two ways meet unfinished: two intervals ahead.
 TEST(LookAhead, IsTheBestOfAllSequencesOfTwoWhateverTheyCost) {
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
-    Case c = random_case(seed, 1.5, 2);
+    Case c = random_case(seed, 4, 2);
     if (c.position.shape && seed % 2 == 0) c.position.pending = Seconds(static_cast<double>(seed % 90));
     expect_best_first(c, seed);
   }
+}
+
+// Beyond that Parcae's rule is a heuristic. Of 1,000 problems in which most changes outlast their interval, 15 were
+// decided for less than the most samples, one for 62 % less.
+TEST(LookAhead, SeldomMissesTheBestWhereChangesOutlastTheirInterval) {
+  int missed = 0;
+  for (std::uint64_t seed = 0; seed < 1000; ++seed) {
+    const Case c = random_case(seed, 4, 4);
+    const Sequences all(c);
+    const auto chosen = look_ahead(c.shapes, c.costs, Seconds(60), c.position, c.outlook);
+    missed += all.best(chosen.value_or(c.shapes.size())) < all.best() * (1 - 1e-9);
+  }
+  EXPECT_GT(missed, 0);
+  EXPECT_LE(missed, 20);
 }
 
 // 2 x 1 trains at 20/s, 1 x 1 at 12/s; any change costs 30 s. With both machines there for one interval, changing gives
@@ -113,13 +127,14 @@ TEST(LookAhead, ChangesWhenThereIsTimeForItToPay) {
   EXPECT_EQ(look_ahead(shapes, costs, Seconds(60), position, std::span(outlook).first(1)), 0);
   EXPECT_EQ(look_ahead(shapes, costs, Seconds(60), position, outlook), 1);
 }
-// 50 s are left of a change to 2 x 1, which then trains 10 s x 20/s = 200. Turning to 1 x 1 costs 30 s, and 30 s more
-// because the group was being rebuilt: nothing.
-TEST(LookAhead, FinishesWhatIsUnderWay) {
+// Turning to 1 x 1 costs 20 s, and 20 s more because the group was being rebuilt: 20 s x 12/s = 240. Finishing the
+// change to 2 x 1 gives 20 s x 20/s = 400 if 40 s are left of it, 200 if 50 s are.
+TEST(LookAhead, FinishesWhatIsUnderWayUnlessTurningBackIsSooner) {
   const Shapes shapes({{1, 1}, {2, 1}}, {12, 20});
-  const auto costs = MigrationCosts::constant(shapes, Seconds(30));
+  const auto costs = MigrationCosts::constant(shapes, Seconds(20));
   const std::vector<Outlook> quiet(1);
-  EXPECT_EQ(look_ahead(shapes, costs, Seconds(60), {2, 1, Seconds(50)}, quiet), 1);
+  EXPECT_EQ(look_ahead(shapes, costs, Seconds(60), {2, 1, Seconds(40)}, quiet), 1);
+  EXPECT_EQ(look_ahead(shapes, costs, Seconds(60), {2, 1, Seconds(50)}, quiet), 0);
 }
 TEST(LookAhead, HasNoAnswerWhereNothingFits) {
   const Shapes shapes({{1, 2}}, {1});

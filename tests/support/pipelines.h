@@ -16,7 +16,7 @@ namespace mayfly::support {
 /// p stages is built in 1 + 2 p s. No measured shape.
 Profile small_pipeline();
 
-/// Random layers, transfer times and restart costs; no change costs more than some 200 s times `scale`.
+/// Random layers, transfer times and restart costs; no change costs more than 160 s times `scale`.
 Profile random_pipeline(Rng& rng, double scale);
 
 /// Every shape of at most so many machines with one of the depths, some 10 % slower per machine for each doubling of
