@@ -7,9 +7,9 @@
 #include <numeric>
 #include <set>
 
+#include "base/check.h"
 #include "plan/liveput.h"
 #include "plan/lookahead.h"
-#include "base/check.h"
 #include "support/pipelines.h"
 #include "support/problems.h"
 #include "trace/forecast.h"
@@ -228,11 +228,6 @@ void grow(int machines) {
   for (int run = 0; run < 10; ++run)
     times.push_back(milliseconds_of([&] { (void)look_ahead(shapes, costs, Seconds(60), position, outlook); }));
   fmt::print("| {} | {} | {:.1f} | {:.3f} | {:.3f} |", machines, shapes.size(), table, times[0], at(times, 0.5));
-  if (machines > 64) {
-    // Tables of all (machines, lost) would take gigabytes.
-    fmt::print(" - | - |\n");
-    return;
-  }
   Weather weather(machines);
   Rng rng(1);
   for (int k = 0; k < 500; ++k)
