@@ -39,6 +39,7 @@ bench: deps-dev
 	build/bench/accuracy
 	build/bench/predict
 	build/bench/plan
+	build/bench/liveput
 
 clean:
 	rm -rf build build-debug build-clang

@@ -23,11 +23,7 @@ std::optional<int> fitted(const Shapes& shapes, int shape, int machines) {
 }
 
 Liveput::Liveput(const Shapes& shapes, const MigrationCosts& costs, int most_machines, LiveputOptions options)
-    : shapes_(shapes),
-      costs_(costs),
-      options_(options),
-      most_(std::min(most_machines, shapes.most_machines())),
-      size_(shapes.size()) {
+    : shapes_(shapes), costs_(costs), options_(options), most_(most_machines), size_(shapes.size()) {
   std::vector<bool> ever(static_cast<std::size_t>(size_), false);
   for (int n = 0; n <= most_; ++n) {
     worthwhile_.emplace_back();
@@ -90,13 +86,13 @@ void Liveput::expect(int machines, Worth worth, std::vector<double>& by_mode) co
   // What follows an event does not depend on the state before it, so only the rates differ between states.
   double lost = 0;
   double gained = 0;
-  for (const auto& [size, p] : losses_[static_cast<std::size_t>(machines)])
-    lost += p * worth(after_loss_, Outlook{0, size});
-  for (const auto& [size, p] : arrivals_[static_cast<std::size_t>(machines)])
-    gained += p * worth(after_arrival_, Outlook{size, 0});
+  const auto& losses = losses_[static_cast<std::size_t>(machines)];
+  const auto& arrivals = arrivals_[static_cast<std::size_t>(machines)];
+  for (const auto& [size, p] : losses) lost += p * worth(after_loss_, Outlook{0, size});
+  for (const auto& [size, p] : arrivals) gained += p * worth(after_arrival_, Outlook{size, 0});
   for (std::size_t mode = 0; mode < rates_.size(); ++mode) {
-    const double lose = machines == 0 ? 0 : rates_[mode].first;
-    const double gain = machines == most_ ? 0 : rates_[mode].second;
+    const double lose = losses.empty() ? 0 : rates_[mode].first;
+    const double gain = arrivals.empty() ? 0 : rates_[mode].second;
     by_mode[mode] = lose * lost + gain * gained + (1 - lose - gain) * worth(calmer_[mode], Outlook{});
   }
 }
@@ -134,22 +130,23 @@ void Liveput::learn(const Weather& weather) {
   }
   after_loss_ = weather.next_mode(0, {0, 1});
   after_arrival_ = weather.next_mode(0, {1, 0});
-  const auto likely = [](const std::vector<double>& sizes) {
-    // What is rarer than kRare is counted with the next likelier size.
+  const auto likely = [](const std::vector<double>& sizes, int room) {
+    // What is rarer than kRare is counted with the next likelier size, and what there is no room for with the largest.
     std::vector<std::pair<int, double>> kept;
     double rest = 0;
     for (std::size_t size = 1; size < sizes.size(); ++size) {
       rest += sizes[size];
-      if (rest < kRare) continue;
+      if (rest < kRare || static_cast<int>(size) > room) continue;
       kept.emplace_back(static_cast<int>(size), rest);
       rest = 0;
     }
+    if (kept.empty() && room > 0 && rest > 0) kept.emplace_back(room, 0);
     if (!kept.empty()) kept.back().second += rest;
     return kept;
   };
   for (int n = 0; n <= most_; ++n) {
-    losses_[static_cast<std::size_t>(n)] = likely(weather.loss_sizes(n));
-    arrivals_[static_cast<std::size_t>(n)] = likely(weather.arrival_sizes(n));
+    losses_[static_cast<std::size_t>(n)] = likely(weather.loss_sizes(n), n);
+    arrivals_[static_cast<std::size_t>(n)] = likely(weather.arrival_sizes(n), most_ - n);
   }
   values_.assign(index(weather.modes(), 0, 0), 0);
   for (int step = 0; step < options_.horizon; ++step) sweep();

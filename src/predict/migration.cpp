@@ -12,8 +12,8 @@
 namespace mayfly {
 namespace {
 
-/// Listed outcomes of one re-partition beyond which its bounds are used.
-constexpr int kMostOutcomes = 40'000;
+/// Listed outcomes of one re-partition beyond which its bounds are used; 2 x 16 losing 6 has 41,328.
+constexpr int kMostOutcomes = 60'000;
 /// Outcomes rarer than this are not followed; together they weigh less than kMostOutcomes times it.
 constexpr double kNegligible = 1e-15;
 
@@ -287,6 +287,22 @@ double MigrationCosts::missing_time(int old_stages, std::vector<int>& survivors,
   return send(missing);
 }
 
+std::pair<double, double> MigrationCosts::missing_bounds(int old_stages, int new_stages, int survivors) const {
+  const double* lacks = lacking(old_stages, new_stages).data();
+  double least = INFINITY;  // of the stages that may be the last to find a machine
+  double most = 0;
+  double sum = 0;
+  for (int stage = 0; stage < new_stages; ++stage, lacks += old_stages) {
+    const double fewest = *std::min_element(lacks, lacks + old_stages);
+    sum += fewest;
+    if (stage < new_stages - 1 && survivors >= new_stages) continue;
+    least = std::min(least, fewest);
+    most = std::max(most, stage_bytes(new_stages, stage));
+  }
+  if (options_.last_stage_only) return {send(least), send(most)};
+  return {send(sum), send(layer_ends_.back())};
+}
+
 double MigrationCosts::expected_missing_time(int from, int stages, int hit) const {
   const auto [entry, fresh] = missing_.try_emplace({from, stages, hit}, 0.0);
   if (!fresh) return entry->second;
@@ -328,10 +344,7 @@ double MigrationCosts::expected_missing_time(int from, int stages, int hit) cons
   all[static_cast<std::size_t>(hit)] = 1;
   follow(old_shape.machines(), all);
   if (outcomes > kMostOutcomes) {
-    scratch.assign(static_cast<std::size_t>(old_shape.stages), enough);
-    const double low = missing_time(old_shape.stages, scratch, stages);
-    const double high =
-        options_.last_stage_only ? stage_time(stages, stages - 1) : send(layer_ends_.back() - layer_ends_.front());
+    const auto [low, high] = missing_bounds(old_shape.stages, stages, old_shape.machines() - hit);
     sum = (low + high) / 2;
     error_ = std::max(error_, (high - low) / 2);
   }
@@ -387,6 +400,10 @@ Seconds MigrationCosts::expected(int machines, std::optional<int> from, int lost
 
 Seconds MigrationCosts::outcome(int machines, int from, int lost, const std::vector<int>& lost_by_stage, int to) const {
   if (from == to && lost == 0) return Seconds(0);
+  if (constant_) {
+    const bool untouched = std::all_of(lost_by_stage.begin(), lost_by_stage.end(), [](int gone) { return gone == 0; });
+    return Seconds(from == to && untouched ? 0 : *constant_);
+  }
   const Shape& old_shape = shapes_[from];
   const Shape& new_shape = shapes_[to];
   const double rebuild = restart(to, newcomers(machines, old_shape, lost, new_shape)).count();
