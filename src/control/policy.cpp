@@ -93,7 +93,7 @@ class LookAhead : public Policy {
 
 /// mayfly's own. Three minds watch the same weather: one holds that nothing changes, one that losses and arrivals come
 /// at steady rates, one that they come in bursts. Each keeps the account of what it would have trained so far, and the
-/// one that is ahead decides: a forecast is believed only where it has beaten persistence in samples.
+/// one that is clearly ahead decides: a forecast is believed only where it has beaten persistence in samples.
 class LiveputPolicy : public Policy {
  public:
   LiveputPolicy(const Shapes& shapes, const MigrationCosts& costs, const PolicyOptions& options)
@@ -108,10 +108,16 @@ class LiveputPolicy : public Policy {
 
   Decision decide(const Situation& s) override {
     observe(s);
+    const double persisted = earned(accounts_[0], s);
+    for (std::size_t at = 1; at < accounts_.size(); ++at) {
+      const double lead = earned(accounts_[at], s) - persisted;
+      accounts_[at].lead += lead;
+      accounts_[at].spread += lead * lead;
+    }
     for (std::size_t at = 0; at < accounts_.size(); ++at) advance(accounts_[at], s, at);
     std::size_t ahead = 0;
     for (std::size_t at = 1; at < accounts_.size(); ++at) {
-      if (accounts_[at].samples > accounts_[ahead].samples) ahead = at;
+      if (accounts_[at].clear_lead() > (ahead == 0 ? 0 : accounts_[ahead].clear_lead())) ahead = at;
     }
     static constexpr std::array<std::string_view, 3> kReasons{
         "most samples if nothing changes", "most samples expected at steady rates", "most samples expected in bursts"};
@@ -124,6 +130,8 @@ class LiveputPolicy : public Policy {
   static constexpr int kBurstMemory = 3;
   /// New evidence, as a share of the old, that is worth learning from.
   static constexpr double kFresh = 0.15;
+  /// Standard errors by which a mind must lead.
+  static constexpr double kDoubt = 1.5;
 
   struct Mind {
     Weather weather;
@@ -134,7 +142,10 @@ class LiveputPolicy : public Policy {
   struct Account {
     std::optional<int> shape{};
     Seconds pending{0};
-    double samples = 0;
+    double lead = 0;    ///< samples more than persistence, so far
+    double spread = 0;  ///< sum of the squared leads of each stretch
+    /// The lead beyond what so many stretches of its size would give by chance.
+    double clear_lead() const { return lead - kDoubt * std::sqrt(spread); }
   };
 
   void observe(const Situation& s) {
@@ -158,10 +169,14 @@ class LiveputPolicy : public Policy {
     return chosen.liveput.choice(chosen.weather.mode(), s.before, s.shape, s.outlook);
   }
 
+  /// Samples of the stretch since the last decision.
+  double earned(const Account& account, const Situation& s) const {
+    if (!account.shape || !started_) return 0;
+    return shapes_.speed(*account.shape) * std::max(0.0, (s.now - last_ - account.pending).count());
+  }
+
   void advance(Account& account, const Situation& s, std::size_t mind) const {
     const Seconds passed = started_ ? s.now - last_ : Seconds(0);
-    if (account.shape)
-      account.samples += shapes_.speed(*account.shape) * std::max(0.0, (passed - account.pending).count());
     account.pending = std::max(Seconds(0), account.pending - passed);
     Situation imagined = s;
     imagined.shape = account.shape;
