@@ -155,8 +155,8 @@ void compare_with_sampler(const std::string& name, const std::vector<Outlook>& m
 void time_decisions(const std::string& name, const std::vector<Outlook>& minutes) {
   const Profile profile = support::shipped_profile(name);
   const Shapes shapes = *pipeline_shapes(profile);
-  const MigrationCosts costs = *MigrationCosts::make(profile, shapes);
   for (const bool told : {true, false}) {
+    const MigrationCosts costs = *MigrationCosts::make(profile, shapes);
     std::vector<double> times;
     for (const bool warm : {false, true}) {
       times.clear();
