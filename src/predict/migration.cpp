@@ -13,7 +13,7 @@ namespace mayfly {
 namespace {
 
 /// Listed outcomes of one re-partition beyond which its bounds are used; 2 x 16 losing 6 has 41,328.
-constexpr int kMostOutcomes = 60'000;
+constexpr std::size_t kMostOutcomes = 60'000;
 /// Outcomes rarer than this are not followed; together they weigh less than kMostOutcomes times it.
 constexpr double kNegligible = 1e-15;
 
@@ -303,23 +303,20 @@ std::pair<double, double> MigrationCosts::missing_bounds(int old_stages, int new
   return {send(sum), send(layer_ends_.back())};
 }
 
-double MigrationCosts::expected_missing_time(int from, int stages, int hit) const {
-  const auto [entry, fresh] = missing_.try_emplace({from, stages, hit}, 0.0);
-  if (!fresh) return entry->second;
-  const Shape& old_shape = shapes_[from];
-  const int width = old_shape.data_parallel;
-  // Nobody takes more than `stages` machines, so survivors beyond that many of one stage are alike.
-  const int enough = std::min(width, stages);
+const MigrationCosts::Outcomes& MigrationCosts::outcomes(int from, int hit, int enough) const {
+  if (listed_from_ != from) listed_.clear();
+  listed_from_ = from;
+  const auto [entry, fresh] = listed_.try_emplace({hit, enough});
+  Outcomes& list = entry->second;
+  if (!fresh) return list;
+  const int width = shapes_[from].data_parallel;
   std::vector<int> survivors;
-  std::vector<int> scratch;
-  double sum = 0;
-  int outcomes = 0;
   std::function<void(int, const std::vector<double>&)> follow = [&](int rest, const std::vector<double>& left) {
-    if (outcomes > kMostOutcomes) return;
+    if (list.too_many) return;
     if (rest == 0) {
-      ++outcomes;
-      scratch = survivors;
-      sum += left[0] * missing_time(old_shape.stages, scratch, stages);
+      list.probabilities.push_back(left[0]);
+      list.survivors.insert(list.survivors.end(), survivors.begin(), survivors.end());
+      list.too_many = list.probabilities.size() > kMostOutcomes;
       return;
     }
     for (int kept = 0; kept <= enough; ++kept) {
@@ -342,11 +339,27 @@ double MigrationCosts::expected_missing_time(int from, int stages, int hit) cons
   };
   std::vector<double> all(static_cast<std::size_t>(hit) + 1, 0);
   all[static_cast<std::size_t>(hit)] = 1;
-  follow(old_shape.machines(), all);
-  if (outcomes > kMostOutcomes) {
+  follow(shapes_[from].machines(), all);
+  return list;
+}
+
+double MigrationCosts::expected_missing_time(int from, int stages, int hit) const {
+  const auto [entry, fresh] = missing_.try_emplace({from, stages, hit}, 0.0);
+  if (!fresh) return entry->second;
+  const Shape& old_shape = shapes_[from];
+  // Nobody takes more than `stages` machines, so survivors beyond that many of one stage are alike.
+  const Outcomes& list = outcomes(from, hit, std::min(old_shape.data_parallel, stages));
+  if (list.too_many) {
     const auto [low, high] = missing_bounds(old_shape.stages, stages, old_shape.machines() - hit);
-    sum = (low + high) / 2;
     error_ = std::max(error_, (high - low) / 2);
+    return entry->second = (low + high) / 2;
+  }
+  double sum = 0;
+  std::vector<int> survivors(static_cast<std::size_t>(old_shape.stages));
+  auto next = list.survivors.begin();
+  for (const double probability : list.probabilities) {
+    for (int& here : survivors) here = *next++;
+    sum += probability * missing_time(old_shape.stages, survivors, stages);
   }
   return entry->second = sum;
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cmath>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
@@ -91,6 +92,13 @@ class MigrationCosts {
     double transfer = 0;  ///< expected transfer time, 0 where they can
   };
 
+  /// The ways to lose machines of one shape, told apart by survivors of each stage, of which `enough` are all alike.
+  struct Outcomes {
+    std::vector<std::uint16_t> survivors{};  ///< stage by stage, outcome by outcome
+    std::vector<double> probabilities{};
+    bool too_many = false;
+  };
+
   explicit MigrationCosts(const Shapes& shapes) : shapes_(shapes) {}
   double group(const Shape& shape, bool newcomers) const;
   double send(double bytes) const;
@@ -105,6 +113,7 @@ class MigrationCosts {
   double missing_time(int old_stages, std::vector<int>& survivors, int new_stages) const;
   /// Between which missing_time lies, whoever the so many survivors are.
   std::pair<double, double> missing_bounds(int old_stages, int new_stages, int survivors) const;
+  const Outcomes& outcomes(int from, int hit, int enough) const;
   double expected_missing_time(int from, int stages, int hit) const;
   double change(int machines, int from, int lost, int to) const;
 
@@ -121,6 +130,8 @@ class MigrationCosts {
   mutable std::map<std::pair<int, int>, std::vector<double>> lacking_{};
   mutable std::map<std::tuple<int, int, int>, SameDepth> same_depth_{};
   mutable std::map<std::tuple<int, int, int>, double> missing_{};
+  mutable int listed_from_ = -1;
+  mutable std::map<std::pair<int, int>, Outcomes> listed_{};  ///< of that shape only, by hit and enough: they are long
   mutable std::map<std::pair<int, int>, std::unique_ptr<Table>> tables_{};
 };
 
