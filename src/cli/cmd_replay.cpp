@@ -26,6 +26,7 @@ struct Options {
   std::string interval{};
   std::string costs = "released";
   std::string spares = "cold";
+  std::string pipelines = "even";
   std::string checkpoint_every{};
   std::string journal{};
   std::string price{};
@@ -128,6 +129,18 @@ Json trace_json(const Inputs& inputs) {
           {"mean_available", stats.mean_available.value_or(0)},
           {"max_available", stats.max_available},
           {"preemption_events", stats.preemption_events}};
+}
+
+/// One entry for each interval, as the published files have them.
+std::vector<Moment> on_grid(const std::vector<Moment>& moments, Seconds interval, Seconds duration) {
+  std::vector<Moment> grid;
+  std::size_t at = 0;
+  for (Seconds time{0}; time < duration; time = interval * static_cast<double>(grid.size())) {
+    while (at + 1 < moments.size() && moments[at + 1].time <= time) ++at;
+    grid.push_back(at < moments.size() && moments[at].time <= time ? moments[at] : Moment{});
+    grid.back().time = time;
+  }
+  return grid;
 }
 
 Json row_json(const Row& row, double ideal) {
@@ -253,11 +266,14 @@ int replay_trace(const Options& options) {
   const auto catalog = load_catalog(find_catalog(options.catalog));
   if (!catalog) return bad_input(catalog.error());
   const TraceStats stats = trace_stats(inputs->series, inputs->trace.duration, inputs->trace.start_unix);
-  auto job = make_job(inputs->profile, *catalog,
-                      {.type = inputs->profile.pipeline ? "" : options.flags.type,
-                       .most_machines = stats.max_available,
-                       .migration = {.spares = options.spares == "warm" ? Spares::warm : Spares::cold,
-                                     .last_stage_only = options.costs == "released"}});
+  JobRequest request{.type = inputs->profile.pipeline ? "" : options.flags.type,
+                     .most_machines = stats.max_available,
+                     .migration = {.spares = options.spares == "warm" ? Spares::warm : Spares::cold,
+                                   .last_stage_only = options.costs == "released"}};
+  const auto even = make_job(inputs->profile, *catalog, request);
+  if (!even) return bad_input(even.error());
+  request.uneven = options.pipelines == "uneven";
+  const auto job = make_job(inputs->profile, *catalog, request);
   if (!job) return bad_input(job.error());
   if (inputs->trace.series.size() > 1)
     note(fmt::format("{} series pooled; --zone or --type chooses one", inputs->trace.series.size()));
@@ -272,7 +288,7 @@ int replay_trace(const Options& options) {
   whole.policy = PolicyName::ideal;
   whole.promise = {};
   whole.journal = false;
-  const double ideal = replay(inputs->series, duration, *job, whole).samples;
+  const double ideal = replay(inputs->series, duration, *even, whole).samples;
   std::vector<Row> rows;
   for (const PolicyName policy : inputs->policies) {
     ReplayOptions one = inputs->options;
@@ -283,6 +299,9 @@ int replay_trace(const Options& options) {
       one.foresight = Foresight::parcae;
     rows.push_back({label, by_interval(options, policy) ? replay_by_interval(inputs->series, duration, *job, one)
                                                         : replay(inputs->series, duration, *job, one)});
+  }
+  if (options.blind || !options.compat.empty()) {
+    for (Row& row : rows) row.replay.moments = on_grid(row.replay.moments, inputs->options.interval, duration);
   }
   if (!options.journal.empty()) {
     std::string text = fmt::format("{{\"format\":\"mayfly-journal/1\",\"policy\":\"{}\"}}\n", rows[0].policy);
@@ -338,6 +357,9 @@ void add_replay(CLI::App& program, int& code) {
   verb->add_option("--spares", options->spares, "machines without work: cold, or warm members of the group")
       ->capture_default_str()
       ->check(CLI::IsMember({"cold", "warm"}));
+  verb->add_option("--pipelines", options->pipelines, "even, or uneven: of two depths, so that no machine idles")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"even", "uneven"}));
   verb->add_option("--checkpoint-every", options->checkpoint_every, "period of the checkpoint policy (default 10m)");
   verb->add_option("--journal", options->journal, "write the run's journal here (one policy)");
   verb->add_option("--seed", options->seed, "of which machines are lost, and of Parcae's draws")

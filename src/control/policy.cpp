@@ -66,6 +66,22 @@ class FixedDepth : public Policy {
   int stages_;
 };
 
+/// A plan may be to wait: spares are cheaper to take in once they are warm. So where a faster shape would fit, the
+/// question is put again for a few intervals after an event.
+class SecondThoughts {
+ public:
+  std::optional<Seconds> again(const Shapes& shapes, const Situation& s, std::optional<int> taken, Seconds interval) {
+    if (s.outlook != Outlook{}) asked_ = 0;
+    if (taken == shapes.best(s.machines()) || asked_ >= kMost) return std::nullopt;
+    ++asked_;
+    return s.now + interval;
+  }
+
+ private:
+  static constexpr int kMost = 2;
+  int asked_ = 0;
+};
+
 /// The look-ahead told that nothing will change, or told the truth.
 class LookAhead : public Policy {
  public:
@@ -73,7 +89,11 @@ class LookAhead : public Policy {
       : shapes_(shapes), costs_(costs), options_(std::move(options)) {}
 
   Decision decide(const Situation& s) override {
-    return {.shape = choice(s), .on_demand = s.on_demand, .reason = "most samples if nothing changes"};
+    const auto taken = choice(s);
+    return {.shape = taken,
+            .on_demand = s.on_demand,
+            .again = thoughts_.again(shapes_, s, taken, options_.interval),
+            .reason = "most samples if nothing changes"};
   }
   std::optional<int> choice(const Situation& s) const {
     std::vector<Outlook> ahead(static_cast<std::size_t>(options_.lookahead));
@@ -89,6 +109,7 @@ class LookAhead : public Policy {
   const Shapes& shapes_;
   const MigrationCosts& costs_;
   PolicyOptions options_;
+  SecondThoughts thoughts_{};
 };
 
 /// mayfly's own. Three minds watch the same weather: one holds that nothing changes, one that losses and arrivals come
@@ -108,12 +129,8 @@ class LiveputPolicy : public Policy {
 
   Decision decide(const Situation& s) override {
     observe(s);
-    const double persisted = earned(accounts_[0], s);
-    for (std::size_t at = 1; at < accounts_.size(); ++at) {
-      const double lead = earned(accounts_[at], s) - persisted;
-      accounts_[at].lead += lead;
-      accounts_[at].spread += lead * lead;
-    }
+    for (Account& account : accounts_) account.stretch += earned(account, s);
+    if (s.outlook != Outlook{}) compare();
     for (std::size_t at = 0; at < accounts_.size(); ++at) advance(accounts_[at], s, at);
     std::size_t ahead = 0;
     for (std::size_t at = 1; at < accounts_.size(); ++at) {
@@ -123,7 +140,11 @@ class LiveputPolicy : public Policy {
         "most samples if nothing changes", "most samples expected at steady rates", "most samples expected in bursts"};
     last_ = s.now;
     started_ = true;
-    return {.shape = choice(ahead, s), .on_demand = s.on_demand, .reason = kReasons[ahead]};
+    const auto taken = choice(ahead, s);
+    return {.shape = taken,
+            .on_demand = s.on_demand,
+            .again = thoughts_.again(shapes_, s, taken, options_.interval),
+            .reason = kReasons[ahead]};
   }
 
  private:
@@ -142,8 +163,9 @@ class LiveputPolicy : public Policy {
   struct Account {
     std::optional<int> shape{};
     Seconds pending{0};
-    double lead = 0;    ///< samples more than persistence, so far
-    double spread = 0;  ///< sum of the squared leads of each stretch
+    double stretch = 0;  ///< samples since the last event
+    double lead = 0;     ///< samples more than persistence, up to the last event
+    double spread = 0;   ///< sum of the squared leads of each stretch
     /// The lead beyond what so many stretches of its size would give by chance.
     double clear_lead() const { return lead - kDoubt * std::sqrt(spread); }
   };
@@ -169,7 +191,17 @@ class LiveputPolicy : public Policy {
     return chosen.liveput.choice(chosen.weather.mode(), s.before, s.shape, s.outlook);
   }
 
-  /// Samples of the stretch since the last decision.
+  void compare() {
+    const double persisted = accounts_[0].stretch;
+    for (Account& account : accounts_) {
+      const double lead = account.stretch - persisted;
+      account.lead += lead;
+      account.spread += lead * lead;
+      account.stretch = 0;
+    }
+  }
+
+  /// Samples since the last decision.
   double earned(const Account& account, const Situation& s) const {
     if (!account.shape || !started_) return 0;
     return shapes_.speed(*account.shape) * std::max(0.0, (s.now - last_ - account.pending).count());
@@ -198,6 +230,7 @@ class LiveputPolicy : public Policy {
   LookAhead persistence_;
   std::vector<Mind> minds_{};
   std::vector<Account> accounts_{};
+  SecondThoughts thoughts_{};
   Seconds last_{};
   bool started_ = false;
 };

@@ -377,6 +377,13 @@ double MigrationCosts::change(int machines, int from, int lost, int to) const {
     return (1 - untouched) * *constant_;
   }
   const double rebuild = restart(to, newcomers(machines, old_shape, lost, new_shape)).count();
+  if (old_shape.extra > 0 || new_shape.extra > 0) {
+    // Layers move between pipelines of different depths: as dear as a re-partition in which every new stage lacks all.
+    double largest = 0;
+    for (int stage = 0; stage < new_shape.stages; ++stage)
+      largest = std::max(largest, stage_time(new_shape.stages, stage));
+    return largest + broadcast(new_shape) + rebuild;
+  }
   const bool same = old_shape.stages == new_shape.stages;
   double cost = same ? 0 : broadcast(new_shape) + rebuild;
   for (int hit = 0; hit <= std::min(lost, old_shape.machines()); ++hit) {

@@ -58,4 +58,36 @@ Result<Shapes> pipeline_shapes(const Profile& profile) {
   return Shapes(std::move(shapes), std::move(speeds));
 }
 
+std::optional<Uneven> uneven_shape(const Shapes& shapes, int machines) {
+  std::optional<Uneven> best;
+  for (int shallow = 0; shallow < shapes.size(); ++shallow) {
+    const Shape& base = shapes[shallow];
+    const int extra = machines - base.machines();
+    if (extra <= 0) continue;
+    for (int deep = 0; deep < shapes.size(); ++deep) {
+      const int longer_by = shapes[deep].stages - base.stages;
+      if (shapes[deep].data_parallel != base.data_parallel || longer_by <= 0 || extra % longer_by != 0) continue;
+      const int longer = extra / longer_by;
+      if (longer >= base.data_parallel) continue;
+      const double share = static_cast<double>(longer) / base.data_parallel;
+      const double speed = (1 - share) * shapes.speed(shallow) + share * shapes.speed(deep);
+      if (!best || speed > best->speed) best = Uneven{{base.data_parallel, base.stages, extra}, speed};
+    }
+  }
+  return best;
+}
+
+Shapes with_uneven(const Shapes& even) {
+  std::vector<Shape> shapes(even.all().begin(), even.all().end());
+  std::vector<double> speeds;
+  for (int shape = 0; shape < even.size(); ++shape) speeds.push_back(even.speed(shape));
+  for (int n = even.least_machines(); n <= even.most_machines(); ++n) {
+    const auto uneven = uneven_shape(even, n);
+    if (!uneven || uneven->speed <= even.speed(*even.best(n))) continue;
+    shapes.push_back(uneven->shape);
+    speeds.push_back(uneven->speed);
+  }
+  return Shapes(std::move(shapes), std::move(speeds));
+}
+
 }  // namespace mayfly

@@ -11,11 +11,13 @@
 
 namespace mayfly {
 
-/// How machines are arranged: `data_parallel` pipelines of `stages` machines each. Zero: nothing trains.
+/// How machines are arranged: `data_parallel` pipelines of `stages` machines each, some of them made longer by the
+/// `extra` ones. Zero: nothing trains.
 struct Shape {
   int data_parallel = 0;
   int stages = 0;
-  int machines() const { return data_parallel * stages; }
+  int extra = 0;
+  int machines() const { return data_parallel * stages + extra; }
   auto operator<=>(const Shape&) const = default;
 };
 
@@ -46,5 +48,17 @@ class Shapes {
 
 /// The measured shapes of a pipeline profile, without those its limits exclude.
 Result<Shapes> pipeline_shapes(const Profile& profile);
+
+/// Samples per second when `machines` form pipelines of two depths, so that nobody idles: each pipeline keeps the speed
+/// it has among as many of its own depth, and takes micro-batches in proportion. Nothing where no two depths fit. A
+/// reconstruction: no published table holds uneven pipelines.
+struct Uneven {
+  Shape shape{};
+  double speed = 0;
+};
+std::optional<Uneven> uneven_shape(const Shapes& shapes, int machines);
+
+/// The even shapes, and for each number of machines the fastest uneven one where it is faster than any even one.
+Shapes with_uneven(const Shapes& even);
 
 }  // namespace mayfly

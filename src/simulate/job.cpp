@@ -45,6 +45,7 @@ Result<Job> make_job(const Profile& profile, const Catalog& catalog, const JobRe
   auto shapes = profile.pipeline ? pipeline_shapes(profile)
                                  : data_parallel_shapes(profile, **type, catalog, std::max(1, request.most_machines));
   if (!shapes) return unexpected(shapes.error());
+  if (request.uneven) shapes = with_uneven(*shapes);
   const double batch = profile.pipeline ? profile.pipeline->global_batch : 0;
   if (!profile.pipeline && !profile.recovery)
     return fail("profile {} says nothing of what a change of the cluster costs (recovery_s)", profile.name);

@@ -18,6 +18,7 @@ struct Job {
 struct JobRequest {
   std::string type{};     ///< empty: the profile's own
   int most_machines = 0;  ///< for jobs without measured shapes: how wide they may grow
+  bool uneven = false;    ///< pipelines of two depths, so that nobody idles
   MigrationOptions migration{};
 };
 

@@ -5,26 +5,15 @@
 #include <cmath>
 
 namespace mayfly {
+namespace {
 
-double uneven_speed(const Shapes& shapes, int machines) {
+double speed_without_idlers(const Shapes& shapes, int machines) {
   const auto even = shapes.best(machines);
-  if (!even) return 0;
-  double most = shapes.speed(*even);
-  for (int shallow = 0; shallow < shapes.size(); ++shallow) {
-    const Shape& base = shapes[shallow];
-    const int rest = machines - base.machines();
-    if (rest <= 0) continue;
-    for (int deep = 0; deep < shapes.size(); ++deep) {
-      const int deeper = shapes[deep].stages - base.stages;
-      if (shapes[deep].data_parallel != base.data_parallel || deeper <= 0 || rest % deeper != 0) continue;
-      const int long_pipelines = rest / deeper;
-      if (long_pipelines > base.data_parallel) continue;
-      const double share = static_cast<double>(long_pipelines) / base.data_parallel;
-      most = std::max(most, (1 - share) * shapes.speed(shallow) + share * shapes.speed(deep));
-    }
-  }
-  return most;
+  const auto uneven = uneven_shape(shapes, machines);
+  return std::max(even ? shapes.speed(*even) : 0, uneven ? uneven->speed : 0);
 }
+
+}  // namespace
 
 double no_neighbours_lost(Shape grid, int hit) {
   // Ways to take k of a ring of p without neighbours: p / (p - k) * C(p - k, k); of a ring of one or two, at most one.
@@ -52,7 +41,7 @@ Physics::Physics(PolicyName policy, const Shapes& shapes, const MigrationCosts& 
                  SystemFigures figures)
     : policy_(policy), shapes_(shapes), costs_(costs), global_batch_(global_batch), figures_(figures) {
   for (int n = 0; policy == PolicyName::template_ && n <= shapes.most_machines(); ++n)
-    uneven_.push_back(uneven_speed(shapes, n));
+    uneven_.push_back(speed_without_idlers(shapes, n));
 }
 
 double Physics::speed(int shape, int machines) const {

@@ -54,11 +54,6 @@ class Physics {
   std::vector<double> uneven_;  ///< by machines: samples/s of pipelines of two depths that leave nobody idle
 };
 
-/// Samples per second when `machines` form pipelines of two neighbouring depths, so that nobody idles: each pipeline
-/// keeps the speed it has among as many of its own depth, and takes micro-batches in proportion. Never below the
-/// fastest even shape. A reconstruction: no published table holds uneven pipelines.
-double uneven_speed(const Shapes& shapes, int machines);
-
 /// Pr[no two of `lost` machines are neighbours in one pipeline's ring] in a grid of which `hit` are lost at random.
 double no_neighbours_lost(Shape grid, int hit);
 

@@ -38,8 +38,10 @@ class World {
       if (next >= duration_) break;
       advance(next);
       happen();
+      note();
     }
     if (!controller_.finished()) advance(duration_);
+    note();
     controller_.step(now_, Tick{});
     result_.samples = controller_.committed();
     result_.cost = controller_.spent();
@@ -154,12 +156,10 @@ class World {
     ready_ = now_ + outage.pause;
     added_ = 0;
     controller_.expect_ready(ready_);
-    note(command.shape);
   }
   void obey(const Pause& command) {
     shape_.reset();
     generation_ = command.generation;
-    note({});
   }
   void obey(const Acquire& command) {
     for (int i = 0; i < command.count; ++i) orders_.push_back(now_ + options_.figures.on_demand_start);
@@ -169,7 +169,7 @@ class World {
     std::erase(on_demand_, command.worker);
   }
   void obey(const Wake& command) { wake_ = command.at; }
-  void obey(const Finish&) { note({}); }
+  void obey(const Finish&) { shape_.reset(); }
   void obey(const Drain&) {}
   void obey(const Checkpoint&) {}
 
@@ -185,10 +185,11 @@ class World {
     tell(RolledBack{});
   }
 
-  void note(const Shape& shape) {
-    const Moment moment{now_, held(), shape};
-    if (!result_.moments.empty() && result_.moments.back().time == now_) result_.moments.pop_back();
-    result_.moments.push_back(moment);
+  void note() {
+    const Moment moment{now_, held(), shape_ ? job_.shapes[*shape_] : Shape{}};
+    auto& moments = result_.moments;
+    if (moments.empty() || moments.back().available != moment.available || moments.back().shape != moment.shape)
+      moments.push_back(moment);
   }
 
   const Series& series_;
