@@ -82,33 +82,27 @@ class SecondThoughts {
   int asked_ = 0;
 };
 
-/// The look-ahead told that nothing will change, or told the truth.
-class LookAhead : public Policy {
+/// The look-ahead told that nothing will change.
+class Persist : public Policy {
  public:
-  LookAhead(const Shapes& shapes, const MigrationCosts& costs, PolicyOptions options)
-      : shapes_(shapes), costs_(costs), options_(std::move(options)) {}
+  Persist(const Shapes& shapes, const MigrationCosts& costs, const PolicyOptions& options)
+      : shapes_(shapes), interval_(options.interval), ahead_(shapes, costs, options.interval, options.lookahead) {}
 
   Decision decide(const Situation& s) override {
     const auto taken = choice(s);
     return {.shape = taken,
             .on_demand = s.on_demand,
-            .again = thoughts_.again(shapes_, s, taken, options_.interval),
+            .again = thoughts_.again(shapes_, s, taken, interval_),
             .reason = "most samples if nothing changes"};
   }
   std::optional<int> choice(const Situation& s) const {
-    std::vector<Outlook> ahead(static_cast<std::size_t>(options_.lookahead));
-    if (options_.future) {
-      ahead = options_.future(s.now);
-      if (ahead.empty()) ahead.emplace_back();
-    }
-    ahead[0] = s.outlook;
-    return look_ahead(shapes_, costs_, options_.interval, {s.before, s.shape, s.pending}, ahead);
+    return ahead_.choice({s.before, s.shape, s.pending}, s.outlook);
   }
 
  private:
   const Shapes& shapes_;
-  const MigrationCosts& costs_;
-  PolicyOptions options_;
+  Seconds interval_;
+  QuietLookAhead ahead_;
   SecondThoughts thoughts_{};
 };
 
@@ -180,7 +174,7 @@ class LiveputPolicy : public Policy {
       }
       const double events = mind.weather.events();
       if (mind.learned >= 0 && events < mind.learned * (1 + kFresh) + 1) continue;
-      mind.liveput.learn(mind.weather);
+      mind.liveput.relearn(mind.weather);
       mind.learned = events;
     }
   }
@@ -227,7 +221,7 @@ class LiveputPolicy : public Policy {
   const Shapes& shapes_;
   const MigrationCosts& costs_;
   PolicyOptions options_;
-  LookAhead persistence_;
+  Persist persistence_;
   std::vector<Mind> minds_{};
   std::vector<Account> accounts_{};
   SecondThoughts thoughts_{};
@@ -278,7 +272,7 @@ class UniformProgress : public Policy {
 
   const Shapes& shapes_;
   PolicyOptions options_;
-  LookAhead inner_;
+  Persist inner_;
 };
 
 }  // namespace
@@ -321,9 +315,8 @@ std::unique_ptr<Policy> make_policy(PolicyName name, const Shapes& shapes, const
     case PolicyName::redundant:
       return std::make_unique<FixedDepth>(shapes);
     case PolicyName::persist:
-      return std::make_unique<LookAhead>(shapes, costs, options);
+      return std::make_unique<Persist>(shapes, costs, options);
     case PolicyName::liveput:
-      if (options.future) return std::make_unique<LookAhead>(shapes, costs, options);
       return std::make_unique<LiveputPolicy>(shapes, costs, options);
     case PolicyName::deadline:
       return std::make_unique<UniformProgress>(shapes, costs, options);

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -51,8 +50,6 @@ struct PolicyOptions {
   Seconds interval{60};
   int lookahead = 12;
   int most_machines = 0;  ///< ever held
-  /// liveput only: the true future from a moment on, for the oracle.
-  std::function<std::vector<Outlook>(Seconds)> future{};
   /// checkpoint only: growth is looked for this often.
   Seconds poll{300};
 };
