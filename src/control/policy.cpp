@@ -107,8 +107,8 @@ class Persist : public Policy {
 };
 
 /// mayfly's own. Three minds watch the same weather: one holds that nothing changes, one that losses and arrivals come
-/// at steady rates, one that they come in bursts. Each keeps the account of what it would have trained so far, and the
-/// one that is clearly ahead decides: a forecast is believed only where it has beaten persistence in samples.
+/// at steady rates, one that they come in bursts. A forecast is believed only where it has beaten persistence in
+/// samples.
 class LiveputPolicy : public Policy {
  public:
   LiveputPolicy(const Shapes& shapes, const MigrationCosts& costs, const PolicyOptions& options)
@@ -123,13 +123,10 @@ class LiveputPolicy : public Policy {
 
   Decision decide(const Situation& s) override {
     observe(s);
-    for (Account& account : accounts_) account.stretch += earned(account, s);
-    if (s.outlook != Outlook{}) compare();
+    for (std::size_t at = 0; at < accounts_.size(); ++at) contest_.earn(at, earned(accounts_[at], s));
+    if (s.outlook != Outlook{}) contest_.close();
     for (std::size_t at = 0; at < accounts_.size(); ++at) advance(accounts_[at], s, at);
-    std::size_t ahead = 0;
-    for (std::size_t at = 1; at < accounts_.size(); ++at) {
-      if (accounts_[at].clear_lead() > (ahead == 0 ? 0 : accounts_[ahead].clear_lead())) ahead = at;
-    }
+    const std::size_t ahead = contest_.leader();
     static constexpr std::array<std::string_view, 3> kReasons{
         "most samples if nothing changes", "most samples expected at steady rates", "most samples expected in bursts"};
     last_ = s.now;
@@ -145,7 +142,6 @@ class LiveputPolicy : public Policy {
   static constexpr int kBurstMemory = 3;
   /// New evidence, as a share of the old, that is worth learning from.
   static constexpr double kFresh = 0.15;
-  /// Standard errors by which a mind must lead.
   static constexpr double kDoubt = 1.5;
 
   struct Mind {
@@ -157,11 +153,6 @@ class LiveputPolicy : public Policy {
   struct Account {
     std::optional<int> shape{};
     Seconds pending{0};
-    double stretch = 0;  ///< samples since the last event
-    double lead = 0;     ///< samples more than persistence, up to the last event
-    double spread = 0;   ///< sum of the squared leads of each stretch
-    /// The lead beyond what so many stretches of its size would give by chance.
-    double clear_lead() const { return lead - kDoubt * std::sqrt(spread); }
   };
 
   void observe(const Situation& s) {
@@ -183,16 +174,6 @@ class LiveputPolicy : public Policy {
     if (mind == 0) return persistence_.choice(s);
     const Mind& chosen = minds_[mind - 1];
     return chosen.liveput.choice(chosen.weather.mode(), s.before, s.shape, s.outlook);
-  }
-
-  void compare() {
-    const double persisted = accounts_[0].stretch;
-    for (Account& account : accounts_) {
-      const double lead = account.stretch - persisted;
-      account.lead += lead;
-      account.spread += lead * lead;
-      account.stretch = 0;
-    }
   }
 
   /// Samples since the last decision.
@@ -224,6 +205,7 @@ class LiveputPolicy : public Policy {
   Persist persistence_;
   std::vector<Mind> minds_{};
   std::vector<Account> accounts_{};
+  Contest contest_{3, kDoubt};
   SecondThoughts thoughts_{};
   Seconds last_{};
   bool started_ = false;

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "plan/contest.h"
 #include "plan/liveput.h"
 #include "plan/lookahead.h"
 
