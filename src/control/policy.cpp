@@ -251,7 +251,7 @@ class UniformProgress : public Policy {
     const double line = *s.target * std::min(1.0, s.now / *s.deadline);
     const int most = std::clamp(options_.most_machines, shapes_.least_machines(), shapes_.most_machines());
     const double fastest = shapes_.speed(*shapes_.best(most));
-    const bool last_call = time <= Seconds(kReserve * left / fastest);
+    const bool last_call = time <= Seconds(kReserve * left / fastest) + kLead;
     if (time.count() > 0 && (last_call || s.done < line)) {
       // The fewest machines that still make it, with a reserve for what changes cost.
       const double wanted = last_call ? fastest : kReserve * left / time.count();
@@ -281,6 +281,8 @@ class UniformProgress : public Policy {
   static constexpr double kReserve = 1.1;  ///< changes, starts and steps cut off
   static constexpr double kAhead = 0.02;   ///< of the whole: on-demand machines go back
   static constexpr Seconds kCheck{5 * 60.0};
+  /// From being too late to the first step of a machine on demand: the next check, and its start.
+  static constexpr Seconds kLead = kCheck + Seconds(5 * 60.0);
 
   const Shapes& shapes_;
   PolicyOptions options_;
