@@ -44,6 +44,7 @@ void FaultChecks::hear(const Event& event) {
   if (const auto* joined = std::get_if<Joined>(&event)) {
     Told& told = told_[joined->worker];
     if (!told.joined) told.as = *joined;
+    if (!told.joined && !told.lost && joined->market == Market::on_demand && !orders_.empty()) orders_.pop_front();
     told.joined = true;
   } else if (const auto* notice = std::get_if<Notice>(&event)) {
     told_[notice->worker].noticed = true;
@@ -114,6 +115,11 @@ void FaultChecks::raise(std::int64_t generation) {
 
 void FaultChecks::obey(const Acquire& command) {
   require(!finished_ && command.count > 0, fmt::format("{} machines ordered", command.count));
+  while (!orders_.empty() && orders_.front() + patience_ <= now_) orders_.pop_front();
+  orders_.insert(orders_.end(), static_cast<std::size_t>(std::max(0, command.count)), now_);
+  const int expected = usable() + static_cast<int>(orders_.size());
+  require(expected <= shapes_.most_machines(),
+          fmt::format("{} machines there or ordered, none needs so many", expected));
 }
 
 void FaultChecks::obey(const Release& command) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <deque>
 #include <map>
 #include <optional>
 #include <string>
@@ -21,7 +22,8 @@ struct TrainedStep {
 /// Shares no code with the controller.
 class FaultChecks {
  public:
-  FaultChecks(const Shapes& shapes, Promise promise) : shapes_(shapes), promise_(promise) {}
+  FaultChecks(const Shapes& shapes, const ControllerOptions& options)
+      : shapes_(shapes), promise_(options.promise), patience_(options.patience) {}
 
   /// Before the controller is told: money flows up to `now`, and an overrun must have been seen coming.
   void before(Seconds now, const Event& event);
@@ -69,6 +71,8 @@ class FaultChecks {
 
   const Shapes& shapes_;
   Promise promise_;
+  Seconds patience_;
+  std::deque<Seconds> orders_{};  ///< not filled yet
   std::map<WorkerId, Told> told_{};
   std::vector<TrainedStep> ledger_{};
   int state_ = 0;  ///< the step that made the state at the ledger's end

@@ -58,7 +58,7 @@ class FaultWorld {
         shapes_(scenario_.shapes, scenario_.speeds),
         costs_(MigrationCosts::constant(shapes_, scenario_.change)),
         controller_(make_controller(scenario_, shapes_, costs_)),
-        checks_(shapes_, scenario_.options.promise),
+        checks_(shapes_, scenario_.options),
         least_(least_machines(policy)) {}
 
   FaultRun run() {
