@@ -1,9 +1,6 @@
 #include "control/controller.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
-#include <cmath>
 
 #include "base/check.h"
 
@@ -14,33 +11,51 @@ Controller::Controller(const Shapes& shapes, std::unique_ptr<Policy> policy, Con
 
 Reaction Controller::step(Seconds now, const Event& event) {
   reaction_ = {};
-  if (journal_ && !std::holds_alternative<Tick>(event)) reaction_.records.push_back(journal_line(now, event));
+  ignored_ = {};
+  decided_ = false;
+  if (journal_) reaction_.records.emplace_back();  // the event's own line, once it is known what becomes of it
   accrue(now);
   std::visit([&](const auto& e) { on(now, e); }, event);
   const auto& budget = options_.promise.budget;
   // Within rounding: the Wake for this moment was computed by a division.
   if (!finished_ && budget && spent_.value >= budget->value * (1 - 1e-12)) finish(now, Finish::Why::budget);
   schedule(now);
+  if (journal_) reaction_.records[0] = journal_line(now, event, ignored_);
+  // The same commands follow without the ticks that did nothing.
+  if (journal_ && std::holds_alternative<Tick>(event) && !decided_ && reaction_.records.size() == 1)
+    reaction_.records.clear();
   return std::move(reaction_);
 }
 
 void Controller::on(Seconds now, const Joined& event) {
-  if (gone_.contains(event.worker) || workers_.contains(event.worker)) return ignore(now, "machine known already");
-  if (event.market == Market::on_demand && ordered_ > 0) --ordered_;
+  if (gone_.contains(event.worker) || workers_.contains(event.worker)) return ignore("machine known already");
+  if (event.market == Market::on_demand && !orders_.empty()) orders_.pop_front();
   if (finished_) {
     gone_.insert(event.worker);
     return command(now, Release{event.worker}, "training is over");
+  }
+  if (options_.most_machines > 0 && usable() >= options_.most_machines) {
+    gone_.insert(event.worker);
+    return command(now, Release{event.worker}, "more machines than any shape has");
   }
   workers_[event.worker] = {.type = event.type, .zone = event.zone, .market = event.market, .price = event.price};
   rate_ += event.price;
   ++fresh_;
   unsettle(now);
+  if (const auto notice = early_notices_.extract(event.worker)) on(now, notice.mapped());
 }
 
 void Controller::on(Seconds now, const Notice& event) {
+  if (gone_.contains(event.worker)) return ignore("machine gone already");
   const auto found = workers_.find(event.worker);
-  if (found == workers_.end() || found->second.leaving) return ignore(now, "no such machine, or notified already");
+  if (found == workers_.end()) {
+    // Overtook the machine's own word that it is there.
+    early_notices_[event.worker] = event;
+    return ignore("machine not here yet");
+  }
+  if (found->second.leaving) return ignore("notified already");
   found->second.leaving = true;
+  found->second.leaves = now + event.left;
   if (found->second.known) {
     ++known_lost_;
   } else {
@@ -52,7 +67,11 @@ void Controller::on(Seconds now, const Notice& event) {
 
 void Controller::on(Seconds now, const Lost& event) {
   const auto found = workers_.find(event.worker);
-  if (found == workers_.end()) return ignore(now, "no such machine");
+  if (found == workers_.end()) {
+    // Names are never used again: should it still say that it is there, that word was late.
+    const bool news = gone_.insert(event.worker).second;
+    return ignore(news ? "machine not here yet, and never will be" : "machine gone already");
+  }
   const Worker& worker = found->second;
   if (!worker.leaving) {
     if (worker.known) {
@@ -62,27 +81,39 @@ void Controller::on(Seconds now, const Lost& event) {
     }
     unsettle(now);
   }
-  rate_ = rate_ - worker.price;
-  workers_.erase(found);
-  gone_.insert(event.worker);
+  remove(found);
+}
+
+void Controller::remove(std::map<WorkerId, Worker>::iterator worker) {
+  rate_ = rate_ - worker->second.price;
+  gone_.insert(worker->first);
+  workers_.erase(worker);
+  if (workers_.empty()) rate_ = {};  // without what rounding has left
 }
 
 void Controller::on(Seconds now, const StepCommitted& event) {
   // The controller's acceptance is the commit: a step of another generation, or one that does not start where the last
   // ended, has no effect, and its samples are trained again by whoever holds them now.
-  if (finished_ || !shape_ || event.generation != generation_) return ignore(now, "not of this generation");
-  if (std::abs(event.first_sample - committed_) > 1e-6 * std::max(1.0, committed_) || event.samples < 0)
-    return ignore(now, "not the next samples");
+  if (finished_ || !shape_ || event.generation != generation_) return ignore("not of this generation");
+  if (event.first_sample != committed_ || event.samples < 0) return ignore("not the next samples");
   committed_ += event.samples;
+  trained_ = true;
   if (options_.promise.samples && committed_ >= *options_.promise.samples) finish(now, Finish::Why::target);
 }
 
-void Controller::on(Seconds now, const CheckpointDone& event) {
-  if (event.sample > committed_ || event.sample < checkpointed_) return ignore(now, "not a state that was committed");
+void Controller::on(Seconds, const CheckpointDone& event) {
+  if (event.sample > committed_ || event.sample < checkpointed_) return ignore("not a state that was committed");
   checkpointed_ = event.sample;
 }
 
-void Controller::on(Seconds, const RolledBack&) { committed_ = checkpointed_; }
+void Controller::on(Seconds, const RolledBack& event) {
+  // Steps of this generation that were accepted are known to follow from its start, so a rollback after them is old.
+  if (finished_ || !shape_ || event.generation != generation_) return ignore("not of this generation");
+  if (trained_) return ignore("the generation has begun");
+  committed_ = checkpointed_;
+}
+
+void Controller::on(Seconds, const Expected& event) { ready_ = event.ready; }
 
 void Controller::on(Seconds, const Priced& event) {
   for (auto& [id, worker] : workers_) {
@@ -93,7 +124,13 @@ void Controller::on(Seconds, const Priced& event) {
 }
 
 void Controller::on(Seconds now, const Tick&) {
-  if (woken_ && *woken_ <= now) woken_.reset();
+  woken_.reset();  // even if the timer was a hair early: what is not due yet is asked for again
+  for (auto worker = workers_.begin(); worker != workers_.end();) {
+    const auto here = worker++;
+    if (!here->second.leaving || here->second.leaves + options_.overstay > now) continue;
+    command(now, Release{here->first}, "its notice has run out");
+    remove(here);
+  }
   const bool due = due_ && *due_ <= now;
   const bool again = again_ && *again_ <= now;
   if (!finished_ && (due || again)) decide(now);
@@ -115,14 +152,17 @@ int Controller::usable() const {
 }
 
 void Controller::decide(Seconds now) {
+  decided_ = true;
   due_.reset();
   again_.reset();
+  while (!orders_.empty() && orders_.front() + options_.patience <= now) orders_.pop_front();
   Situation situation{.now = now,
                       .before = known_,
                       .outlook = {.added = fresh_, .removed = known_lost_},
                       .shape = shape_,
                       .pending = std::max(Seconds(0), ready_ - now),
-                      .on_demand = ordered_,
+                      .on_demand = static_cast<int>(orders_.size()),
+                      .ordered = static_cast<int>(orders_.size()),
                       .done = committed_,
                       .target = options_.promise.samples,
                       .deadline = options_.promise.deadline};
@@ -180,6 +220,7 @@ void Controller::assign(Seconds now, const Decision& decision, int before, int l
   const Shape& shape = shapes_[*decision.shape];
   members_ = seating(shape);
   shape_ = decision.shape;
+  trained_ = false;
   command(now,
           Assign{.generation = ++generation_,
                  .shape = shape,
@@ -195,18 +236,16 @@ int Controller::top_up(Seconds now, int wanted) {
   for (const auto& [id, worker] : workers_) {
     if (worker.market == Market::on_demand && !worker.leaving) held.push_back(id);
   }
-  const int have = static_cast<int>(held.size()) + ordered_;
+  const int have = static_cast<int>(held.size() + orders_.size());
   if (wanted > have) {
-    ordered_ += wanted - have;
+    orders_.insert(orders_.end(), static_cast<std::size_t>(wanted - have), now);
     command(now, Acquire{Market::on_demand, wanted - have}, "the promise is at risk");
   }
   int known_released = 0;
   for (int extra = static_cast<int>(held.size()) - wanted; extra > 0; --extra, held.pop_back()) {
     const auto found = workers_.find(held.back());
     if (found->second.known) ++known_released;
-    rate_ = rate_ - found->second.price;
-    workers_.erase(found);
-    gone_.insert(held.back());
+    remove(found);
     command(now, Release{held.back()}, "the promise holds without it");
   }
   return known_released;
@@ -233,6 +272,9 @@ void Controller::schedule(Seconds now) {
   std::optional<Seconds> next = due_;
   const auto consider = [&](Seconds at) { next = next ? std::min(*next, at) : at; };
   if (again_) consider(*again_);
+  for (const auto& [id, worker] : workers_) {
+    if (worker.leaving) consider(worker.leaves + options_.overstay);
+  }
   const auto& budget = options_.promise.budget;
   if (!finished_ && budget && rate_.value > 0) {
     const Usd left = *budget - spent_;
@@ -247,10 +289,6 @@ void Controller::command(Seconds now, Command command, std::string_view reason) 
   if (journal_ && !std::holds_alternative<Wake>(command))
     reaction_.records.push_back(journal_line(now, command, reason));
   reaction_.commands.push_back(std::move(command));
-}
-
-void Controller::ignore(Seconds now, std::string_view why) {
-  if (journal_) reaction_.records.push_back(fmt::format(R"({{"t_s":{},"ignored":"{}"}})", now.count(), why));
 }
 
 }  // namespace mayfly

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -20,8 +22,10 @@ struct Promise {
 
 struct ControllerOptions {
   Promise promise{};
-  Seconds settle{0};  ///< events this close together are answered by one decision
-  int most_machines = 0;
+  Seconds settle{0};       ///< events this close together are answered by one decision
+  int most_machines = 0;   ///< more are sent back; 0: no limit
+  Seconds overstay{300};   ///< a machine that outlives its notice by this much is given back
+  Seconds patience{1800};  ///< an order that is older is taken for forgotten
 };
 
 /// What the controller does about an event.
@@ -41,8 +45,6 @@ class Controller {
   Reaction step(Seconds now, const Event& event);
   /// Adds journal lines to reactions.
   void keep_journal(bool keep) { journal_ = keep; }
-  /// The runtime's estimate of when the change under way will be over.
-  void expect_ready(Seconds at) { ready_ = at; }
 
   std::int64_t generation() const { return generation_; }
   std::optional<int> shape() const { return shape_; }
@@ -59,6 +61,7 @@ class Controller {
     Market market = Market::spot;
     UsdPerHour price{};
     bool leaving = false;  ///< has had its notice
+    Seconds leaves{};      ///< by the notice
     bool known = false;    ///< was there at the last decision
   };
 
@@ -69,9 +72,11 @@ class Controller {
   void on(Seconds now, const CheckpointDone& event);
   void on(Seconds now, const RolledBack& event);
   void on(Seconds now, const Priced& event);
+  void on(Seconds now, const Expected& event);
   void on(Seconds now, const Tick& event);
 
   void accrue(Seconds now);
+  void remove(std::map<WorkerId, Worker>::iterator worker);
   void unsettle(Seconds now);
   void decide(Seconds now);
   void assign(Seconds now, const Decision& decision, int before, int lost);
@@ -81,7 +86,7 @@ class Controller {
   void finish(Seconds now, Finish::Why why);
   void schedule(Seconds now);
   void command(Seconds now, Command command, std::string_view reason = {});
-  void ignore(Seconds now, std::string_view why);
+  void ignore(std::string_view why) { ignored_ = why; }
   int usable() const;
 
   const Shapes& shapes_;
@@ -89,13 +94,15 @@ class Controller {
   ControllerOptions options_;
   std::map<WorkerId, Worker> workers_{};
   std::set<WorkerId> gone_{};  ///< every machine that was ever lost or released
+  std::map<WorkerId, Notice> early_notices_{};
   std::int64_t generation_ = 0;
   std::optional<int> shape_{};
   std::vector<WorkerId> members_{};
-  int known_ = 0;       ///< usable machines at the last decision
-  int known_lost_ = 0;  ///< of them, unusable since
-  int fresh_ = 0;       ///< usable machines that came since
-  int ordered_ = 0;     ///< on demand, asked for and not here yet
+  bool trained_ = false;          ///< a step of this generation was accepted
+  int known_ = 0;                 ///< usable machines at the last decision
+  int known_lost_ = 0;            ///< of them, unusable since
+  int fresh_ = 0;                 ///< usable machines that came since
+  std::deque<Seconds> orders_{};  ///< of machines on demand that are not here yet
   double committed_ = 0;
   double checkpointed_ = 0;
   Usd spent_{};
@@ -107,6 +114,8 @@ class Controller {
   std::optional<Seconds> woken_{};  ///< the Wake in force
   std::optional<Finish::Why> finished_{};
   bool journal_ = false;
+  bool decided_ = false;        ///< in the step at hand
+  std::string_view ignored_{};  ///< why the event at hand changes nothing
   Reaction reaction_{};
 };
 

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "base/json.h"
+#include "base/text.h"
 
 namespace mayfly {
 namespace {
@@ -29,10 +30,11 @@ struct EventJson {
         {"event", "committed"}, {"generation", e.generation}, {"first_sample", e.first_sample}, {"samples", e.samples}};
   }
   Json operator()(const CheckpointDone& e) const { return {{"event", "checkpointed"}, {"sample", e.sample}}; }
-  Json operator()(const RolledBack&) const { return {{"event", "rolled-back"}}; }
+  Json operator()(const RolledBack& e) const { return {{"event", "rolled-back"}, {"generation", e.generation}}; }
   Json operator()(const Priced& e) const {
     return {{"event", "priced"}, {"type", e.type}, {"zone", e.zone}, {"usd_per_hour", e.price.value}};
   }
+  Json operator()(const Expected& e) const { return {{"event", "expected"}, {"ready_s", e.ready.count()}}; }
   Json operator()(const Tick&) const { return {{"event", "tick"}}; }
 };
 
@@ -42,8 +44,14 @@ struct CommandJson {
   }
   Json operator()(const Release& c) const { return {{"command", "release"}, {"worker", worker_name(c.worker)}}; }
   Json operator()(const Assign& c) const {
-    return {{"command", "assign"},      {"generation", c.generation},   {"data_parallel", c.shape.data_parallel},
-            {"stages", c.shape.stages}, {"next_sample", c.next_sample}, {"members", members_json(c.members)}};
+    Json json{{"command", "assign"},
+              {"generation", c.generation},
+              {"data_parallel", c.shape.data_parallel},
+              {"stages", c.shape.stages}};
+    if (c.shape.extra > 0) json["extra"] = c.shape.extra;
+    json["next_sample"] = c.next_sample;
+    json["members"] = members_json(c.members);
+    return json;
   }
   Json operator()(const Pause& c) const { return {{"command", "pause"}, {"generation", c.generation}}; }
   Json operator()(const Drain& c) const {
@@ -52,6 +60,25 @@ struct CommandJson {
   Json operator()(const Checkpoint&) const { return {{"command", "checkpoint"}}; }
   Json operator()(const Finish& c) const { return {{"command", "finish"}, {"why", name(c.why)}}; }
   Json operator()(const Wake& c) const { return {{"command", "wake"}, {"at_s", c.at.count()}}; }
+};
+
+/// A journal's line, read back.
+struct Fields {
+  const Json& json;
+
+  std::optional<double> number(const char* key) const {
+    if (!json.is_object() || !json.contains(key) || !json[key].is_number()) return std::nullopt;
+    return json[key].get<double>();
+  }
+  double value(const char* key) const { return number(key).value_or(0); }
+  std::int64_t generation() const { return static_cast<std::int64_t>(value("generation")); }
+  std::string text(const char* key) const {
+    return json.contains(key) && json[key].is_string() ? json[key].get<std::string>() : std::string();
+  }
+  WorkerId worker() const {
+    const std::string word = text("worker");
+    return parse_integer(word.empty() ? word : word.substr(1)).value_or(0);
+  }
 };
 
 std::string line(Seconds now, const Json& what) {
@@ -64,12 +91,43 @@ std::string line(Seconds now, const Json& what) {
 
 std::string_view name(Finish::Why why) { return why == Finish::Why::target ? "target" : "budget"; }
 
-std::string journal_line(Seconds now, const Event& event) { return line(now, std::visit(EventJson{}, event)); }
+std::string journal_line(Seconds now, const Event& event, std::string_view ignored) {
+  Json json = std::visit(EventJson{}, event);
+  if (!ignored.empty()) json["ignored"] = ignored;
+  return line(now, json);
+}
 
 std::string journal_line(Seconds now, const Command& command, std::string_view reason) {
   Json json = std::visit(CommandJson{}, command);
   if (!reason.empty()) json["why"] = reason;
   return line(now, json);
+}
+
+std::optional<TimedEvent> event_in(std::string_view journal_line) {
+  const Json json = Json::parse(journal_line, nullptr, false);
+  const Fields fields{json};
+  const auto time = fields.number("t_s");
+  if (!time) return std::nullopt;
+  const Seconds now(*time);
+  const auto word = fields.text("event");
+  if (word == "joined")
+    return TimedEvent{now,
+                      Joined{.worker = fields.worker(),
+                             .type = fields.text("type"),
+                             .zone = fields.text("zone"),
+                             .market = fields.text("market") == name(Market::spot) ? Market::spot : Market::on_demand,
+                             .price = {fields.value("usd_per_hour")}}};
+  if (word == "notice") return TimedEvent{now, Notice{fields.worker(), Seconds(fields.value("left_s"))}};
+  if (word == "lost") return TimedEvent{now, Lost{fields.worker()}};
+  if (word == "committed")
+    return TimedEvent{now, StepCommitted{fields.generation(), fields.value("first_sample"), fields.value("samples")}};
+  if (word == "checkpointed") return TimedEvent{now, CheckpointDone{fields.value("sample")}};
+  if (word == "rolled-back") return TimedEvent{now, RolledBack{fields.generation()}};
+  if (word == "priced")
+    return TimedEvent{now, Priced{fields.text("type"), fields.text("zone"), {fields.value("usd_per_hour")}}};
+  if (word == "expected") return TimedEvent{now, Expected{Seconds(fields.value("ready_s"))}};
+  if (word == "tick") return TimedEvent{now, Tick{}};
+  return std::nullopt;
 }
 
 }  // namespace mayfly

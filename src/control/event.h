@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -49,8 +51,11 @@ struct CheckpointDone {
   double sample = 0;
   bool operator==(const CheckpointDone&) const = default;
 };
-/// The state was lost: training is back at the last checkpoint.
+/// The workers of a generation found no state to start from: they start at the last checkpoint that was reported. Comes
+/// before the first step of its generation; a state lost later is lost with its machines, so another generation
+/// follows.
 struct RolledBack {
+  std::int64_t generation = 0;
   bool operator==(const RolledBack&) const = default;
 };
 /// A machine costs something else from now on.
@@ -60,11 +65,16 @@ struct Priced {
   UsdPerHour price{};
   bool operator==(const Priced&) const = default;
 };
+/// The change under way will be over by then, as far as its workers can tell.
+struct Expected {
+  Seconds ready{};
+  bool operator==(const Expected&) const = default;
+};
 /// The time asked for by Wake.
 struct Tick {
   bool operator==(const Tick&) const = default;
 };
-using Event = std::variant<Joined, Notice, Lost, StepCommitted, CheckpointDone, RolledBack, Priced, Tick>;
+using Event = std::variant<Joined, Notice, Lost, StepCommitted, CheckpointDone, RolledBack, Priced, Expected, Tick>;
 
 // What the controller tells the world.
 
@@ -118,8 +128,17 @@ using Command = std::variant<Acquire, Release, Assign, Pause, Drain, Checkpoint,
 
 std::string_view name(Finish::Why why);
 
-/// One line of a journal: what happened or was commanded, as JSON without line break. docs/formats.md#journal
-std::string journal_line(Seconds now, const Event& event);
+/// One line of a journal: what happened or was commanded, as JSON without line break. An event that changed nothing
+/// says why. docs/formats.md#journal
+std::string journal_line(Seconds now, const Event& event, std::string_view ignored = {});
 std::string journal_line(Seconds now, const Command& command, std::string_view reason);
+
+struct TimedEvent {
+  Seconds time{};
+  Event event{};
+  bool operator==(const TimedEvent&) const = default;
+};
+/// The event that a journal's line records; nothing for any other line. Numbers come back to the last bit.
+std::optional<TimedEvent> event_in(std::string_view journal_line);
 
 }  // namespace mayfly

@@ -221,26 +221,32 @@ class UniformProgress : public Policy {
   Decision decide(const Situation& s) override {
     Decision decision{.shape = inner_.choice(s), .on_demand = s.on_demand, .reason = "on schedule"};
     if (!s.target || !s.deadline) return decision;
+    const int arrived = s.on_demand - s.ordered;
     const double left = std::max(0.0, *s.target - s.done);
     const Seconds time = *s.deadline - s.now;
     const double line = *s.target * std::min(1.0, s.now / *s.deadline);
-    const double fastest = shapes_.speed(*shapes_.best(std::min(options_.most_machines, shapes_.most_machines())));
-    const bool last_call = time <= Seconds(kReserve * left / fastest);
+    const int most = std::clamp(options_.most_machines, shapes_.least_machines(), shapes_.most_machines());
+    const double fastest = shapes_.speed(*shapes_.best(most));
+    const bool last_call = time <= Seconds(kReserve * left / fastest) + kLead;
     if (time.count() > 0 && (last_call || s.done < line)) {
       // The fewest machines that still make it, with a reserve for what changes cost.
       const double wanted = last_call ? fastest : kReserve * left / time.count();
       int machines = shapes_.least_machines();
-      while (machines < options_.most_machines && shapes_.speed(*shapes_.best(machines)) < wanted) ++machines;
-      const int spot = std::max(0, s.machines() - s.on_demand);
+      while (machines < most && shapes_.speed(*shapes_.best(machines)) < wanted) ++machines;
+      const int spot = s.machines() - arrived;
       decision.on_demand = std::max(0, machines - spot);
       decision.reason = last_call ? "only machines nobody takes will do" : "behind the clock";
     } else if (s.done > line + kAhead * *s.target) {
       decision.on_demand = 0;
       decision.reason = "ahead of the clock";
     }
-    if (decision.on_demand < s.on_demand) {
+    if (decision.on_demand < arrived) {
+      // The youngest go first, and those who came since the last decision were never part of it.
+      const int released = arrived - decision.on_demand;
+      const int fresh = std::min(released, s.outlook.added);
       Situation without = s;
-      without.outlook.removed += std::min(s.on_demand - decision.on_demand, s.machines());
+      without.outlook.added -= fresh;
+      without.outlook.removed += released - fresh;
       decision.shape = inner_.choice(without);
     }
     decision.again = s.now + kCheck;
@@ -251,6 +257,8 @@ class UniformProgress : public Policy {
   static constexpr double kReserve = 1.1;  ///< changes, starts and steps cut off
   static constexpr double kAhead = 0.02;   ///< of the whole: on-demand machines go back
   static constexpr Seconds kCheck{5 * 60.0};
+  /// From being too late to the first step of a machine on demand: the next check, and its start.
+  static constexpr Seconds kLead = kCheck + Seconds(5 * 60.0);
 
   const Shapes& shapes_;
   PolicyOptions options_;

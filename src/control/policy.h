@@ -25,7 +25,8 @@ struct Situation {
   Outlook outlook{};  ///< what has happened to them since
   std::optional<int> shape{};
   Seconds pending{0};  ///< estimated rest of a change under way
-  int on_demand = 0;   ///< of those usable now, rented on demand or on their way
+  int on_demand = 0;   ///< rented on demand: usable now or on their way
+  int ordered = 0;     ///< of those, on their way
   double done = 0;     ///< samples
   std::optional<double> target{};
   std::optional<Seconds> deadline{};
@@ -35,7 +36,7 @@ struct Situation {
 struct Decision {
   std::optional<int> shape{};      ///< nothing: nobody trains
   bool rebuild = false;            ///< start anew even in the same shape
-  int on_demand = 0;               ///< machines to hold on demand
+  int on_demand = 0;               ///< machines to hold on demand, those on their way included
   std::optional<Seconds> again{};  ///< ask again at this time, whatever happens
   std::string_view reason{};
 };

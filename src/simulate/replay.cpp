@@ -155,7 +155,7 @@ class World {
     generation_ = command.generation;
     ready_ = now_ + outage.pause;
     added_ = 0;
-    controller_.expect_ready(ready_);
+    tell(Expected{ready_});
   }
   void obey(const Pause& command) {
     shape_.reset();
@@ -182,7 +182,7 @@ class World {
     result_.machine_time.useful -= time;
     result_.machine_time.lost += time;
     tell(CheckpointDone{controller_.committed() - samples});
-    tell(RolledBack{});
+    tell(RolledBack{controller_.generation()});
   }
 
   void note() {

@@ -180,6 +180,7 @@ struct JournalLine {
   std::string worker{};
   std::string type{};
   std::string zone{};
+  bool ignored = false;  ///< late or doubled: the controller has seen it before
 };
 
 JournalLine read_journal_line(JsonReader& json) {
@@ -203,6 +204,9 @@ JournalLine read_journal_line(JsonReader& json) {
       text_or_skip(line.type);
     } else if (*key == "zone") {
       text_or_skip(line.zone);
+    } else if (*key == "ignored") {
+      line.ignored = true;
+      json.skip();
     } else {
       json.skip();
     }
@@ -216,6 +220,7 @@ class Crew {
  public:
   std::optional<std::string> apply(const JournalLine& line) {
     const bool joined = line.event == "joined";
+    if (line.ignored) return {};
     if (!joined && line.event != "lost") return {};
     if (line.worker.empty()) return fmt::format("{} without a worker's name", line.event);
     if (!line.time) return fmt::format("{} without t_s", line.event);

@@ -1,0 +1,176 @@
+#include "control/controller.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace mayfly {
+namespace {
+
+/// One to four machines side by side, ten samples a second each.
+const Shapes& four_wide() {
+  static const Shapes shapes({{1, 1}, {2, 1}, {3, 1}, {4, 1}}, {10, 20, 30, 40});
+  return shapes;
+}
+const MigrationCosts& half_a_minute() {
+  static const MigrationCosts costs = MigrationCosts::constant(four_wide(), Seconds(30));
+  return costs;
+}
+Controller controller_with(PolicyName policy, const ControllerOptions& options = {}) {
+  return {four_wide(), make_policy(policy, four_wide(), half_a_minute(), {.most_machines = 4}), options};
+}
+Joined spot(WorkerId worker, double price = 0.9) {
+  return {.worker = worker, .type = "p3.2xlarge", .zone = "a", .market = Market::spot, .price = {price}};
+}
+
+/// A controller whose ticks come as soon as they are due.
+struct Driven {
+  explicit Driven(PolicyName policy, const ControllerOptions& options = {})
+      : controller(controller_with(policy, options)) {}
+
+  std::vector<Command> tell(double now, const Event& event) {
+    std::vector<Command> all = controller.step(Seconds(now), event).commands;
+    const auto due = std::find(all.begin(), all.end(), Command(Wake{Seconds(now)}));
+    if (due == all.end()) return all;
+    for (const Command& command : controller.step(Seconds(now), Tick{}).commands) all.push_back(command);
+    return all;
+  }
+  Controller controller;
+};
+template <class T>
+std::vector<T> of_kind(const std::vector<Command>& commands) {
+  std::vector<T> found;
+  for (const Command& command : commands) {
+    if (const T* one = std::get_if<T>(&command)) found.push_back(*one);
+  }
+  return found;
+}
+
+TEST(Controller, AssignsTheMachinesThereAre) {
+  Driven driven(PolicyName::reactive);
+  const auto assigned = of_kind<Assign>(driven.tell(0, spot(7)));
+  ASSERT_EQ(assigned.size(), 1u);
+  EXPECT_EQ(assigned[0].shape, (Shape{1, 1}));
+  EXPECT_EQ(assigned[0].members, std::vector<WorkerId>{7});
+  EXPECT_EQ(assigned[0].generation, 1);
+}
+
+TEST(Controller, WhoStaysKeepsItsSeat) {
+  Driven driven(PolicyName::reactive);
+  for (const WorkerId worker : {1, 2, 3}) driven.tell(0, spot(worker));
+  driven.tell(5, Lost{2});
+  const auto assigned = of_kind<Assign>(driven.tell(9, spot(4)));
+  ASSERT_EQ(assigned.size(), 1u);
+  EXPECT_EQ(assigned[0].members, (std::vector<WorkerId>{1, 3, 4}));
+}
+
+TEST(Controller, AcceptsTheNextStepOfItsGenerationOnly) {
+  Driven driven(PolicyName::reactive);
+  driven.tell(0, spot(1));
+  driven.tell(1, StepCommitted{1, 0, 10});
+  for (const StepCommitted& other : {StepCommitted{1, 0, 10}, {1, 20, 10}, {0, 10, 10}, {2, 10, 10}, {1, 10, -1}}) {
+    driven.tell(2, other);
+    EXPECT_EQ(driven.controller.committed(), 10);
+  }
+  driven.tell(3, StepCommitted{1, 10, 10});
+  EXPECT_EQ(driven.controller.committed(), 20);
+}
+
+// A share of what is done as tolerance would take the doubled step for the next one: 8 of 10^8 samples.
+TEST(Controller, ADoubledStepCountsOnceHoweverMuchIsDone) {
+  Driven driven(PolicyName::reactive);
+  driven.tell(0, spot(1));
+  driven.tell(1, StepCommitted{1, 0, 1e8});
+  driven.tell(2, StepCommitted{1, 1e8, 8});
+  driven.tell(3, StepCommitted{1, 1e8, 8});
+  EXPECT_EQ(driven.controller.committed(), 1e8 + 8);
+}
+
+TEST(Controller, ACheckpointHoldsOnlyWhatWasCommittedAndNeverLess) {
+  Driven driven(PolicyName::reactive);
+  driven.tell(0, spot(1));
+  driven.tell(1, StepCommitted{1, 0, 100});
+  driven.tell(2, CheckpointDone{100});
+  driven.tell(3, CheckpointDone{50});
+  driven.tell(3, CheckpointDone{101});
+  EXPECT_EQ(driven.controller.checkpointed(), 100);
+}
+
+TEST(Controller, ARollbackAfterTheEndChangesNothing) {
+  Driven driven(PolicyName::reactive, {.promise = {.samples = 100}});
+  driven.tell(0, spot(1));
+  driven.tell(1, StepCommitted{1, 0, 100});
+  ASSERT_TRUE(driven.controller.finished());
+  driven.tell(2, RolledBack{1});
+  driven.tell(2, RolledBack{2});
+  EXPECT_EQ(driven.controller.committed(), 100);
+}
+
+// 1.8 USD/h: 0.01 USD is spent after 20 s, when the tick was asked for.
+TEST(Controller, AsksToBeWokenWhenTheBudgetEnds) {
+  Driven driven(PolicyName::reactive, {.promise = {.budget = Usd{0.01}}});
+  const auto wakes = of_kind<Wake>(driven.tell(0, spot(1, 1.8)));
+  ASSERT_FALSE(wakes.empty());
+  EXPECT_NEAR(wakes.back().at.count(), 20, 1e-9);
+  EXPECT_EQ(of_kind<Finish>(driven.tell(wakes.back().at.count(), Tick{})).size(), 1u);
+  EXPECT_EQ(driven.controller.why_finished(), Finish::Why::budget);
+  EXPECT_NEAR(driven.controller.spent().value, 0.01, 1e-12);
+}
+
+TEST(Controller, PaysUntilTheMachineIsLostAndNoLonger) {
+  Driven driven(PolicyName::reactive);
+  driven.tell(0, spot(1, 3.6));
+  driven.tell(1000, Lost{1});
+  driven.tell(5000, Tick{});
+  EXPECT_NEAR(driven.controller.spent().value, 1, 1e-12);  // 3.6 USD/h for 1000 s
+}
+
+TEST(Controller, ATimerThatFiresEarlyIsSetAgain) {
+  Driven driven(PolicyName::reactive, {.settle = Seconds(5)});
+  driven.tell(0, spot(1));
+  const auto wakes = of_kind<Wake>(driven.tell(4.9999, Tick{}));
+  ASSERT_EQ(wakes.size(), 1u);
+  EXPECT_EQ(wakes[0].at, Seconds(5));
+  EXPECT_EQ(of_kind<Assign>(driven.tell(5, Tick{})).size(), 1u);
+}
+
+TEST(Controller, AMachineThatOutlivesItsNoticeIsGivenBack) {
+  Driven driven(PolicyName::reactive, {.overstay = Seconds(60)});
+  driven.tell(0, spot(1));
+  driven.tell(10, Notice{1, Seconds(30)});
+  EXPECT_TRUE(of_kind<Release>(driven.tell(99, Tick{})).empty());
+  EXPECT_EQ(of_kind<Release>(driven.tell(100, Tick{})), std::vector<Release>{{1}});
+}
+
+TEST(Controller, AfterTheEndMachinesAreSentBackAndNothingElse) {
+  Driven driven(PolicyName::reactive, {.promise = {.samples = 10}});
+  driven.tell(0, spot(1));
+  const auto last = driven.tell(1, StepCommitted{1, 0, 10});
+  EXPECT_EQ(last, (std::vector<Command>{Release{1}, Finish{Finish::Why::target}}));
+  EXPECT_EQ(driven.tell(2, spot(2)), std::vector<Command>{Release{2}});
+  EXPECT_TRUE(driven.tell(3, Lost{2}).empty());
+  EXPECT_TRUE(driven.tell(900, Tick{}).empty());
+}
+
+TEST(JournalLine, OfAnEventIsReadBackToTheLastBit) {
+  const std::vector<Event> events{Joined{3, "t", "z", Market::on_demand, {0.1 + 0.2}},
+                                  Joined{4, "", "", Market::spot, {1e-17}},
+                                  Notice{3, Seconds(1.0 / 3)},
+                                  Lost{3},
+                                  StepCommitted{7, 1e15 + 1, 0.1},
+                                  CheckpointDone{12},
+                                  RolledBack{2},
+                                  Priced{"t", "z", {2.5}},
+                                  Expected{Seconds(1e9 + 1e-6)},
+                                  Tick{}};
+  for (const Event& event : events) {
+    const auto again = event_in(journal_line(Seconds(1.0 / 7), event));
+    ASSERT_TRUE(again.has_value());
+    EXPECT_EQ(*again, (TimedEvent{Seconds(1.0 / 7), event}));
+  }
+  EXPECT_FALSE(event_in(journal_line(Seconds(1), Command(Pause{1}), "")).has_value());
+  EXPECT_FALSE(event_in("not JSON").has_value());
+}
+
+}  // namespace
+}  // namespace mayfly

@@ -1,0 +1,133 @@
+#include "control/policy.h"
+
+#include <gtest/gtest.h>
+
+namespace mayfly {
+namespace {
+
+/// Up to four machines side by side, and pipelines of two and three stages.
+struct Table {
+  Shapes shapes{{{1, 1}, {2, 1}, {3, 1}, {4, 1}, {1, 2}, {2, 2}, {1, 3}}, {10, 19, 27, 30, 18, 34, 20}};
+  MigrationCosts costs = MigrationCosts::constant(shapes, Seconds(30));
+  std::unique_ptr<Policy> policy(PolicyName name) const {
+    return make_policy(name, shapes, costs, {.most_machines = 4});
+  }
+  Shape shape(const Decision& decision) const { return decision.shape ? shapes[*decision.shape] : Shape{}; }
+};
+
+TEST(PolicyName, IsReadBackFromItsWord) {
+  for (const std::string& word : policy_names()) EXPECT_EQ(name(*policy_named(word)), word);
+  EXPECT_FALSE(policy_named("hope").has_value());
+}
+
+TEST(Policies, AllPauseWithoutMachinesAndTrainWithEnough) {
+  const Table table;
+  for (const std::string& word : policy_names()) {
+    const auto policy = table.policy(*policy_named(word));
+    EXPECT_FALSE(policy->decide({.now = Seconds(0)}).shape.has_value()) << word;
+    const Decision decision = policy->decide({.now = Seconds(60), .outlook = {.added = 4}});
+    ASSERT_TRUE(decision.shape.has_value()) << word;
+    EXPECT_LE(table.shape(decision).machines(), 4) << word;
+  }
+}
+
+// 2x2 trains 34/s, 4x1 30/s.
+TEST(Reactive, RebuildsTheFastestShapeOnEveryChange) {
+  const Table table;
+  const auto policy = table.policy(PolicyName::reactive);
+  const Decision first = policy->decide({.outlook = {.added = 4}});
+  EXPECT_EQ(table.shape(first), (Shape{2, 2}));
+  EXPECT_TRUE(first.rebuild);
+  EXPECT_FALSE(policy->decide({.now = Seconds(60), .before = 4, .shape = first.shape}).rebuild);
+}
+
+TEST(CheckpointRestart, LooksForGrowthAtItsPolls) {
+  const Table table;
+  const auto policy = table.policy(PolicyName::checkpoint);
+  const auto one = policy->decide({.outlook = {.added = 1}}).shape;
+  const Decision early = policy->decide({.now = Seconds(100), .before = 1, .outlook = {.added = 1}, .shape = one});
+  EXPECT_EQ(early.shape, one);
+  EXPECT_EQ(early.again, Seconds(300));
+  const Decision poll = policy->decide({.now = Seconds(300), .before = 2, .shape = one});
+  EXPECT_EQ(table.shape(poll), (Shape{2, 1}));
+}
+
+// The fastest shape has two stages; half again as deep are three.
+TEST(Redundant, KeepsItsDepth) {
+  const Table table;
+  EXPECT_EQ(redundant_depth(table.shapes), 3);
+  const auto policy = table.policy(PolicyName::redundant);
+  EXPECT_EQ(table.shape(policy->decide({.outlook = {.added = 4}})), (Shape{1, 3}));
+  EXPECT_FALSE(policy->decide({.now = Seconds(60), .before = 4, .outlook = {.removed = 2}}).shape.has_value());
+}
+
+// 10,000 of 100,000 samples at half time: 90,000 in 5000 s are 18/s, with the reserve of a tenth 19.8/s: three
+// machines.
+TEST(Deadline, OrdersTheFewestMachinesThatStillMakeIt) {
+  const Table table;
+  const Situation behind{.now = Seconds(5000),
+                         .before = 1,
+                         .shape = table.shapes.find({1, 1}),
+                         .done = 10000,
+                         .target = 100'000,
+                         .deadline = Seconds(10000)};
+  EXPECT_EQ(table.policy(PolicyName::deadline)->decide(behind).on_demand, 2);
+}
+
+TEST(Deadline, DoesNotOrderAgainWhatIsOnItsWay) {
+  const Table table;
+  const Situation waiting{.now = Seconds(5000),
+                          .before = 1,
+                          .shape = table.shapes.find({1, 1}),
+                          .on_demand = 2,
+                          .ordered = 2,
+                          .done = 10000,
+                          .target = 100'000,
+                          .deadline = Seconds(10000)};
+  EXPECT_EQ(table.policy(PolicyName::deadline)->decide(waiting).on_demand, 2);
+}
+
+TEST(Deadline, GivesMachinesBackWhenAhead) {
+  const Table table;
+  const Situation ahead{.now = Seconds(5000),
+                        .before = 1,
+                        .outlook = {.added = 2},
+                        .shape = table.shapes.find({1, 1}),
+                        .on_demand = 2,
+                        .done = 60000,
+                        .target = 100'000,
+                        .deadline = Seconds(10000)};
+  const Decision decision = table.policy(PolicyName::deadline)->decide(ahead);
+  EXPECT_EQ(decision.on_demand, 0);
+  EXPECT_EQ(table.shape(decision), (Shape{1, 1}));  // what is left
+}
+
+// 3,000 samples are 97 s of the fastest shape with its reserve; a machine ordered now may need ten minutes to start.
+TEST(Deadline, AllowsForTheTimeToGetMachines) {
+  const Table table;
+  Situation s{.now = Seconds(9200), .done = 97'000, .target = 100'000, .deadline = Seconds(10'000)};
+  EXPECT_EQ(table.policy(PolicyName::deadline)->decide(s).on_demand, 0);
+  s.now = Seconds(9400);
+  EXPECT_EQ(table.policy(PolicyName::deadline)->decide(s).on_demand, 4);
+}
+
+TEST(Deadline, WithoutOneIsPersistence) {
+  const Table table;
+  const Situation s{.outlook = {.added = 3}};
+  const Decision decision = table.policy(PolicyName::deadline)->decide(s);
+  EXPECT_EQ(decision.shape, table.policy(PolicyName::persist)->decide(s).shape);
+  EXPECT_EQ(decision.on_demand, 0);
+}
+
+// A change takes 30 s; from 19/s to 27/s pays for it within two minutes.
+TEST(Persist, ChangesWhereItPaysAndStaysWhereNothingHappened) {
+  const Table table;
+  const auto policy = table.policy(PolicyName::persist);
+  const auto two = table.shapes.find({2, 1});
+  EXPECT_EQ(table.shape(policy->decide({.now = Seconds(60), .before = 2, .outlook = {.added = 1}, .shape = two})),
+            (Shape{3, 1}));
+  EXPECT_EQ(policy->decide({.now = Seconds(120), .before = 2, .shape = two}).shape, two);
+}
+
+}  // namespace
+}  // namespace mayfly
