@@ -98,6 +98,10 @@ std::string lines_text(const std::vector<PlanLine>& lines) {
   for (const PlanLine& line : lines) {
     text += fmt::format("{}{} x {}", text.empty() ? "" : " + ", line.count, line.type);
     if (!line.zone.empty()) text += fmt::format(" in {}", line.zone);
+    const bool twice = std::any_of(lines.begin(), lines.end(), [&](const PlanLine& other) {
+      return other.type == line.type && other.market != line.market;
+    });
+    if (twice) text += line.market == Market::spot ? " (spot)" : " (on demand)";
   }
   return text;
 }

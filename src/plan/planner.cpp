@@ -54,6 +54,8 @@ class Planner {
       const auto assessed = assess(finalists, sites_, request_);
       if (!assessed) return unexpected(assessed.error());
       assessed_ = *assessed;
+      if (const auto rest = finalists.size() - static_cast<std::size_t>(assessed_); rest > 0)
+        notes_.push_back(fmt::format("{} plans could not be tried: they rent spot machines the trace lacks", rest));
     }
     if (request_.confidence) {
       optimal_ = false;

@@ -27,6 +27,11 @@ double Course::pace(double time, double span) const {
   return time > from ? (at(time).done - at(from).done) / (time - from) : 0;
 }
 
+double Course::price(double time, double span) const {
+  const double from = std::max(0.0, time - span);
+  return time > from ? (at(time).spent - at(from).spent) / (time - from) : 0;
+}
+
 std::optional<double> Course::reached(double from, double work) const {
   const double goal = at(from).done + work;
   const auto there = std::lower_bound(points_.begin(), points_.end(), goal,
@@ -44,7 +49,19 @@ struct Pool {
   std::vector<const Series*> sources{};
   std::vector<std::size_t> lines{};
   Series held{};  ///< capped at what the lines want together
+  double mean_price = 1;
 };
+
+/// Over time, from the first price on; each holds until the next.
+double mean_price(const Series& series, double end) {
+  double sum = 0;
+  for (std::size_t i = 0; i < series.prices.size(); ++i) {
+    const double until = i + 1 < series.prices.size() ? series.prices[i + 1].time.count() : end;
+    sum += series.prices[i].price.value * std::max(0.0, until - series.prices[i].time.count());
+  }
+  const double span = series.prices.empty() ? 0 : end - series.prices.front().time.count();
+  return span > 0 && sum > 0 ? sum / span : 1;
+}
 
 std::string types_of(const Trace& trace) {
   std::set<std::string> types;
@@ -89,6 +106,7 @@ Result<std::vector<Pool>> pools_of(const std::vector<PlanLine>& cluster, const T
     Trace several;
     for (const Series* series : pool.sources) several.series.push_back(*series);
     pool.held = capped(several.series.size() == 1 ? several.series.front() : merged(several), wanted);
+    pool.mean_price = mean_price(pool.held, trace.duration.count());
   }
   return pools;
 }
@@ -133,7 +151,7 @@ Result<Holdings> holdings(const std::vector<PlanLine>& cluster, const Trace& tra
     int left = next.change != nullptr ? next.change->available : 0;
     for (const std::size_t line : pool.lines) {
       if (next.price != nullptr) {
-        now.rates[line] = next.price->price.value;
+        now.rates[line] = cluster[line].rate.value * next.price->price.value / pool.mean_price;
         continue;
       }
       now.counts[line] = std::min(cluster[line].count, left);

@@ -26,6 +26,8 @@ class Course {
   Point at(double time) const;
   /// Share of the job done per second, over the `span` before a moment.
   double pace(double time, double span) const;
+  /// USD per second, likewise.
+  double price(double time, double span) const;
   /// When `work` more is done than at `from`; nothing where the trace ends before.
   std::optional<double> reached(double from, double work) const;
 
@@ -35,7 +37,8 @@ class Course {
 
 /// Machines of a plan's lines, as the trace lets it have them. On-demand lines are always there. A spot line takes from
 /// the series of its type: of its zone where the trace has that zone, else of all zones together; a series without type
-/// stands for every type. Lines that draw on the same series share it, the first line first.
+/// stands for every type. Lines that draw on the same series share it, the first line first. Prices are the plan's, and
+/// move as the trace's do where a line draws on one series with prices.
 struct Holdings {
   struct Moment {
     double time = 0;

@@ -11,7 +11,8 @@
 namespace mayfly {
 namespace {
 
-constexpr double kGiveUp = 10;  ///< deadlines (or planned times) after which a run counts as never finished
+constexpr double kMinutes = 600;  ///< what "now" lasts
+constexpr double kGiveUp = 10;    ///< deadlines (or planned times) after which a run counts as never finished
 
 /// The part of a course that is known, and how it is cut.
 struct Cut {
@@ -52,50 +53,59 @@ WindowRun run_from(const Course& course, const Cut& cut, double at, double stret
   }
 }
 
-/// How much a moment looks like another: the pace of the last minutes and of the last hour, in parts of the planned
-/// pace.
+/// How a moment looks: the pace of the last minutes and of the last hour, in parts of the planned pace.
 struct Look {
   double minutes = 0;
   double hour = 0;
 };
 Look look_at(const Course& course, double time, double full) {
-  constexpr double kMinutes = 600;
   constexpr double kHour = 3600;
   return {course.pace(time, kMinutes) / full, course.pace(time, kHour) / full};
 }
+double likeness(const Look& a, const Look& b) {
+  constexpr double kWidth = 0.1;
+  const double minutes = (a.minutes - b.minutes) / kWidth;
+  const double hour = (a.hour - b.hour) / (2 * kWidth);
+  return std::exp(-(minutes * minutes + hour * hour) / 2);
+}
 
-/// Starts of `count` windows in [0, last], as often as their weight says.
-std::vector<double> starts_of(const Course& course, const Cut& cut, const RiskQuestion& question,
-                              const RiskOptions& options, double last, int count, Rng& rng) {
-  std::vector<double> starts;
+/// Where windows begin.
+struct Starts {
+  std::vector<double> at{};
+  double still = 0;  ///< share of windows that should go on as it is now instead
+};
+
+/// `count` starts in [0, last], evenly, or where something is known of the moment: as often as they look like it. Two
+/// more opinions count as a window each: that of all windows alike, and that everything stays as it is. The longer the
+/// trace, the less they weigh.
+Starts starts_of(const Course& course, const Cut& cut, const RiskQuestion& question, const RiskOptions& options,
+                 double last, int count, Rng& rng) {
+  Starts starts;
   const double cell = last / count;
-  for (int i = 0; i < count; ++i) starts.push_back((i + rng.uniform()) * cell);
+  for (int i = 0; i < count; ++i) starts.at.push_back((i + rng.uniform()) * cell);
   if (!options.now) return starts;
+  constexpr double kAny = 1;
+  constexpr double kStill = 1;
   const double full = question.work / question.planned.count();
   const Look now = look_at(course, cut.known, full);
+  // Windows overlap: those side by side are what counts.
+  const double each = (1 + last / cut.horizon) / count;
   std::vector<double> weights;
   double sum = 0;
-  for (const double start : starts) {
-    const Look then = look_at(course, start, full);
-    constexpr double kWidth = 0.1;
-    const double a = (then.minutes - now.minutes) / kWidth;
-    const double b = (then.hour - now.hour) / (2 * kWidth);
-    weights.push_back(std::exp(-(a * a + b * b) / 2));
+  for (const double start : starts.at) {
+    weights.push_back(each * likeness(look_at(course, start, full), now) + kAny / count);
     sum += weights.back();
   }
-  // As if a few windows of any look were always among those alike: where none is alike, the base rate is left.
-  constexpr double kPrior = 0.01;
-  for (double& weight : weights) weight = weight + kPrior;
-  sum += kPrior * count;
+  starts.still = kStill / (sum + kStill);
   std::vector<double> drawn;
   double passed = 0;
   const double phase = rng.uniform();
-  for (int i = 0; i < count; ++i) {
-    passed += weights[static_cast<std::size_t>(i)];
-    while (static_cast<double>(drawn.size()) + phase < passed / sum * count)
-      drawn.push_back(starts[static_cast<std::size_t>(i)]);
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    passed += weights[i];
+    while (static_cast<double>(drawn.size()) + phase < passed / sum * count) drawn.push_back(starts.at[i]);
   }
-  return drawn;
+  starts.at = std::move(drawn);
+  return starts;
 }
 
 /// The smallest value that at least `share` of the sorted ones do not exceed; nothing where that is infinite.
@@ -124,17 +134,33 @@ std::vector<WindowRun> window_runs(const Course& course, const RiskQuestion& que
   const int made = options.windows - real;
   std::vector<WindowRun> runs;
   const double limit = kGiveUp * std::max(cut.horizon, question.planned.count());
-  const auto add = [&](double start, double stretch) {
-    const double work = question.work * std::exp(question.relative_sd * rng.normal());
-    runs.push_back(run_from(course, cut, start, stretch, work, limit, rng));
+  // What goes on as it is: from now for as long as the horizon, on the way things are.
+  const double pace = course.pace(cut.known, kMinutes);
+  const double price = course.price(cut.known, kMinutes);
+  const auto add = [&](const Starts& starts, double stretch) {
+    double owed = 0;
+    for (const double start : starts.at) {
+      owed += starts.still;
+      double work = question.work * std::exp(question.relative_sd * rng.normal());
+      if (owed < 1) {
+        runs.push_back(run_from(course, cut, start, stretch, work, limit, rng));
+        continue;
+      }
+      owed -= 1;
+      const bool done = work <= pace * cut.horizon;
+      const double time = done ? work / pace : cut.horizon;
+      runs.push_back({.time = time, .cost = price * time, .finished = done});
+      if (done) continue;
+      work -= pace * cut.horizon;
+      const WindowRun rest = run_from(course, cut, start, stretch, work, limit, rng);
+      runs.back() = {.time = time + rest.time, .cost = price * time + rest.cost, .finished = rest.finished};
+    }
   };
-  if (real > 0) {
-    for (const double start : starts_of(course, cut, question, options, cut.starts(), real, rng))
-      add(start, std::numeric_limits<double>::infinity());
-  }
+  if (real > 0)
+    add(starts_of(course, cut, question, options, cut.starts(), real, rng), std::numeric_limits<double>::infinity());
   if (made > 0) {
     const double last = std::max(0.0, cut.known - cut.block);
-    for (const double start : starts_of(course, cut, question, options, last, made, rng)) add(start, cut.block);
+    add(starts_of(course, cut, question, options, last, made, rng), cut.block);
   }
   return runs;
 }
