@@ -10,9 +10,10 @@ _mayfly() {
     --polarity) COMPREPLY=($(compgen -W "available preempted" -- "$word")); return ;;
     --preset) COMPREPLY=($(compgen -W "p3 gcp-k80 gcp-v100 bathtub calm drought" -- "$word")); return ;;
     --method) COMPREPLY=($(compgen -W "all persistence average smoothing holt arima parcae" -- "$word")); return ;;
+    --policy) COMPREPLY=($(compgen -W "on-demand checkpoint redundant template reactive persist liveput deadline ideal" -- "$word")); return ;;
     --observation) COMPREPLY=($(compgen -W "held probe" -- "$word")); return ;;
     --to) COMPREPLY=($(compgen -W "mayfly events counts" -- "$word")); return ;;
-    --profile | --catalog | --loss-log | -o | --output) COMPREPLY=($(compgen -f -- "$word")); return ;;
+    --profile | --catalog | --trace | --loss-log | -o | --output) COMPREPLY=($(compgen -f -- "$word")); return ;;
   esac
   if [ "$COMP_CWORD" -eq 1 ]; then
     COMPREPLY=($(compgen -W "predict plan catalog trace --help --version" -- "$word"))

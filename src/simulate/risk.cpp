@@ -121,7 +121,7 @@ Estimate with_wilson(double share, double independent) {
   const double n = std::max(1.0, independent);
   const double centre = (share + z * z / (2 * n)) / (1 + z * z / n);
   const double half = z / (1 + z * z / n) * std::sqrt(share * (1 - share) / n + z * z / (4 * n * n));
-  return {share, std::max(0.0, centre - half), std::min(1.0, centre + half)};
+  return {share, std::clamp(centre - half, 0.0, share), std::clamp(centre + half, share, 1.0)};
 }
 
 }  // namespace
