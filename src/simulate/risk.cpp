@@ -204,7 +204,7 @@ bool takes_what_is_there(PolicyName policy) {
 /// Functions are always to be had: only the prediction's own error counts.
 Course steady_course(const PlanOption& option, Seconds horizon) {
   const double end = 100 * std::max(option.time, horizon.count());
-  return Course({{}, {end, end / option.time, option.hourly * end / 3600}});
+  return Course({{}, {end, end / std::max(option.time, 1e-6), option.hourly * end / 3600}});
 }
 
 }  // namespace
@@ -225,6 +225,9 @@ RiskOfPlan risk_on(const Profile& profile, const Catalog& catalog, const PlanReq
     for (std::size_t k = 0; k < problem->kinds.size(); ++k) {
       if (candidate->counts[k] > 0) groups.push_back({&problem->kinds[k].worker, candidate->counts[k]});
     }
+    // A re-plan begins with a change of its own.
+    if (question.deadline) *question.deadline -= problem->recovery;
+    question.planned -= problem->recovery;
     question.relative_sd = relative_sd(problem->predictor, problem->target, profile, groups);
     const auto held = holdings(option.cluster, trace);
     if (!held) return unexpected(held.error());
