@@ -103,11 +103,11 @@ void calibrate() {
   }
 }
 
-/// Squared errors of one day of one series: ours, of the past's base rate, of the whole's.
+/// Squared errors of one block of one series, a day or less: ours, of the past's base rate, of the windows' own.
 using Errors = std::array<double, 3>;
 
 struct Verdict {
-  std::vector<Errors> days{};
+  std::vector<Errors> blocks{};
   int questions = 0;
   long forecasts = 0;
 };
@@ -152,7 +152,8 @@ std::vector<Forecast> forecasts(const Course& course, double horizon, double sha
 void ask(const Trace& trace, double horizon, Verdict& verdict) {
   int most = 0;
   for (const Change& change : trace.series.front().changes) most = std::max(most, change.available);
-  std::map<long, Errors> days;
+  std::map<long, Errors> blocks;
+  const double block = std::max(horizon, std::min(86400.0, trace.duration.count() / 8));
   std::vector<int> sizes{most, most / 2, most / 4};
   sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
   std::erase(sizes, 0);
@@ -166,43 +167,43 @@ void ask(const Trace& trace, double horizon, Verdict& verdict) {
       ++verdict.questions;
       verdict.forecasts += static_cast<long>(answers.size());
       for (const Forecast& one : answers) {
-        Errors& day = days[std::lround(std::floor(one.time / 86400))];
+        Errors& errors = blocks[std::lround(std::floor(one.time / block))];
         const std::array<double, 3> guesses{one.ours, one.past, base};
         for (std::size_t i = 0; i < guesses.size(); ++i)
-          day[i] += (guesses[i] - one.outcome) * (guesses[i] - one.outcome);
+          errors[i] += (guesses[i] - one.outcome) * (guesses[i] - one.outcome);
       }
     }
   }
-  for (const auto& [number, day] : days) verdict.days.push_back(day);
+  for (const auto& [number, errors] : blocks) verdict.blocks.push_back(errors);
 }
 
-double skill(const std::vector<Errors>& days, std::size_t against) {
+double skill(const std::vector<Errors>& blocks, std::size_t against) {
   double ours = 0;
   double base = 0;
-  for (const Errors& day : days) {
-    ours += day[0];
-    base += day[against];
+  for (const Errors& errors : blocks) {
+    ours += errors[0];
+    base += errors[against];
   }
   return 1 - ours / base;
 }
 
 void report(const std::string& what, double horizon, const Verdict& verdict) {
-  if (verdict.days.empty()) {
+  if (verdict.blocks.empty()) {
     fmt::print("| {} | {:.0f} h | 0 | 0 | - | - | - |\n", what, horizon / 3600);
     return;
   }
   Rng rng(1);
   std::vector<double> drawn;
   for (int i = 0; i < 1000; ++i) {
-    std::vector<Errors> days;
-    for (std::size_t k = 0; k < verdict.days.size(); ++k)
-      days.push_back(verdict.days[static_cast<std::size_t>(rng.below(static_cast<int>(verdict.days.size())))]);
-    drawn.push_back(skill(days, 1));
+    std::vector<Errors> blocks;
+    for (std::size_t k = 0; k < verdict.blocks.size(); ++k)
+      blocks.push_back(verdict.blocks[static_cast<std::size_t>(rng.below(static_cast<int>(verdict.blocks.size())))]);
+    drawn.push_back(skill(blocks, 1));
   }
   std::sort(drawn.begin(), drawn.end());
   fmt::print("| {} | {:.0f} h | {} | {} | {:+.1f} % | {:+.1f} .. {:+.1f} % | {:+.1f} % |\n", what, horizon / 3600,
-             verdict.questions, verdict.forecasts, 100 * skill(verdict.days, 1), 100 * drawn[50], 100 * drawn[949],
-             100 * skill(verdict.days, 2));
+             verdict.questions, verdict.forecasts, 100 * skill(verdict.blocks, 1), 100 * drawn[50], 100 * drawn[949],
+             100 * skill(verdict.blocks, 2));
 }
 
 int recorded(const std::vector<fs::path>& files) {
@@ -234,7 +235,7 @@ int recorded(const std::vector<fs::path>& files) {
         Verdict verdict;
         ask(trace, 3600 * hours, verdict);
         report(trace.name, 3600 * hours, verdict);
-        pooled.days.insert(pooled.days.end(), verdict.days.begin(), verdict.days.end());
+        pooled.blocks.insert(pooled.blocks.end(), verdict.blocks.begin(), verdict.blocks.end());
         pooled.questions += verdict.questions;
         pooled.forecasts += verdict.forecasts;
       }

@@ -17,7 +17,7 @@ _mayfly() {
     --pipelines) COMPREPLY=($(compgen -W "even uneven" -- "$word")); return ;;
     --observation) COMPREPLY=($(compgen -W "held probe" -- "$word")); return ;;
     --to) COMPREPLY=($(compgen -W "mayfly events counts" -- "$word")); return ;;
-    --profile | --catalog | --loss-log | -o | --output) COMPREPLY=($(compgen -f -- "$word")); return ;;
+    --profile | --catalog | --trace | --loss-log | -o | --output) COMPREPLY=($(compgen -f -- "$word")); return ;;
   esac
   if [ "$COMP_CWORD" -eq 1 ]; then
     COMPREPLY=($(compgen -W "predict plan catalog trace replay --help --version" -- "$word"))

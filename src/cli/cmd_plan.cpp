@@ -202,7 +202,7 @@ int plan(const Options& options) {
   if (!weather) return bad_input(weather.error());
   if (*weather) {
     question->request.risk = risk_on(*profile, *catalog, question->request, (*weather)->trace, (*weather)->options);
-    for (const auto& text : (*weather)->notes(*profile)) question->notes.push_back(text);
+    for (const auto& text : (*weather)->notes(*profile, question->request)) question->notes.push_back(text);
   }
   const auto start = std::chrono::steady_clock::now();
   const auto answer = make_plan(*profile, *catalog, question->request);

@@ -8,8 +8,11 @@
 
 namespace mayfly::cli {
 
-std::vector<std::string> PlanWeather::notes(const Profile& profile) const {
+std::vector<std::string> PlanWeather::notes(const Profile& profile, const PlanRequest& request) const {
   std::vector<std::string> notes;
+  if (request.spot_types)
+    notes.push_back(fmt::format("of the spot market only what trace {} covers: {}", trace.name,
+                                fmt::join(*request.spot_types, ", ")));
   if (!profile.pipeline && !profile.recovery)
     notes.push_back(
         fmt::format("profile {} says nothing of what a change of the cluster costs (recovery_s): changes "
@@ -63,6 +66,14 @@ Result<std::optional<PlanWeather>> RiskFlags::load(PlanRequest& request) const {
   weather.options.seed = seed.value_or(weather.options.seed);
   if (now) weather.options.now = weather.trace.duration;
   request.confidence = confidence;
+  const auto& all = weather.trace.series;
+  const bool typed = std::none_of(all.begin(), all.end(), [](const Series& series) { return series.type.empty(); });
+  if (confidence && typed) {
+    request.spot_types.emplace();
+    for (const Series& series : all) {
+      if (!series.changes.empty()) request.spot_types->insert(series.type);
+    }
+  }
   return weather;
 }
 

@@ -14,8 +14,8 @@ struct PlanWeather {
   Trace trace{};
   RiskOptions options{};
 
-  /// What the profile leaves out of the answer.
-  std::vector<std::string> notes(const Profile& profile) const;
+  /// What is left out of the answer.
+  std::vector<std::string> notes(const Profile& profile, const PlanRequest& request) const;
 };
 
 /// `--trace` of plan and what goes with it.
@@ -29,7 +29,7 @@ struct RiskFlags {
   TraceFlags flags{};
 
   void add_to(CLI::App& verb);
-  /// Nothing without --trace. Sets the request's confidence.
+  /// Nothing without --trace. Sets the request's confidence, and with it keeps to spot types that the trace covers.
   Result<std::optional<PlanWeather>> load(PlanRequest& request) const;
 };
 

@@ -55,7 +55,9 @@ struct PlanRequest {
   std::function<bool(const InstanceType&)> wanted{};
   int runners_up = 5;
   bool frontier = true;
-  RiskOfPlan risk{};                   ///< asked about the plan and its runners-up
+  RiskOfPlan risk{};  ///< asked about the plan and its runners-up
+  /// The only types to rent on the spot market; nothing: any.
+  std::optional<std::set<std::string>> spot_types{};
   std::optional<double> confidence{};  ///< wanted probability of keeping deadline and budget; needs `risk`
 };
 

@@ -25,10 +25,11 @@ int existing_of(const InstanceType& type, const PlanRequest& request) {
   return 0;
 }
 
-std::vector<Offer> offers_of(const InstanceType& type, const std::set<Market>& markets, int quota) {
+std::vector<Offer> offers_of(const InstanceType& type, const PlanRequest& request, int quota) {
   std::vector<Offer> ladder;
   for (const Market market : {Market::spot, Market::on_demand}) {
-    if (!markets.contains(market)) continue;
+    if (!request.markets.contains(market)) continue;
+    if (market == Market::spot && request.spot_types && !request.spot_types->contains(type.name)) continue;
     bool by_zone = false;
     for (const ZonePrice& zone : type.zones) {
       const auto& price = market == Market::spot ? zone.spot : zone.on_demand;
@@ -139,7 +140,7 @@ Result<PlanProblems> make_problems(const Profile& profile, const Catalog& catalo
     const int existing = existing_of(type, request);
     if (existing == 0 && request.wanted && !request.wanted(type)) continue;
     const int quota = std::max(existing, quota_of(type, request));
-    auto ladder = offers_of(type, request.markets, quota);
+    auto ladder = offers_of(type, request, quota);
     if (quota == 0 || ladder.empty()) {
       if (existing > 0) return fail("existing machine {} has no price in the chosen markets", type.name);
       continue;

@@ -202,7 +202,7 @@ class Pace {
     Candidate made;
     if (fresh && evaluator_.evaluate(known->first, server_, made)) {
       const double time = made.time - problem_.recovery.count();
-      known->second = time > 0 ? 1 / time : 0;
+      known->second = 1 / std::max(time, 1e-6);  // of a job that is as good as done
     }
     return known->second;
   }

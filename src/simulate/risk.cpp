@@ -121,7 +121,7 @@ Estimate with_wilson(double share, double independent) {
   const double n = std::max(1.0, independent);
   const double centre = (share + z * z / (2 * n)) / (1 + z * z / n);
   const double half = z / (1 + z * z / n) * std::sqrt(share * (1 - share) / n + z * z / (4 * n * n));
-  return {share, std::max(0.0, centre - half), std::min(1.0, centre + half)};
+  return {share, std::clamp(centre - half, 0.0, share), std::clamp(centre + half, share, 1.0)};
 }
 
 }  // namespace
@@ -204,7 +204,7 @@ bool takes_what_is_there(PolicyName policy) {
 /// Functions are always to be had: only the prediction's own error counts.
 Course steady_course(const PlanOption& option, Seconds horizon) {
   const double end = 100 * std::max(option.time, horizon.count());
-  return Course({{}, {end, end / option.time, option.hourly * end / 3600}});
+  return Course({{}, {end, end / std::max(option.time, 1e-6), option.hourly * end / 3600}});
 }
 
 }  // namespace
@@ -225,6 +225,9 @@ RiskOfPlan risk_on(const Profile& profile, const Catalog& catalog, const PlanReq
     for (std::size_t k = 0; k < problem->kinds.size(); ++k) {
       if (candidate->counts[k] > 0) groups.push_back({&problem->kinds[k].worker, candidate->counts[k]});
     }
+    // A re-plan begins with a change of its own.
+    if (question.deadline) *question.deadline -= problem->recovery;
+    question.planned -= problem->recovery;
     question.relative_sd = relative_sd(problem->predictor, problem->target, profile, groups);
     const auto held = holdings(option.cluster, trace);
     if (!held) return unexpected(held.error());
