@@ -9,13 +9,18 @@ _mayfly() {
     --format) COMPREPLY=($(compgen -W "mayfly journal events counts parcae-replay parcae-choices gap-json dates zones gcloud aws-spot" -- "$word")); return ;;
     --polarity) COMPREPLY=($(compgen -W "available preempted" -- "$word")); return ;;
     --preset) COMPREPLY=($(compgen -W "p3 gcp-k80 gcp-v100 bathtub calm drought" -- "$word")); return ;;
-    --method) COMPREPLY=($(compgen -W "all persistence average smoothing holt arima parcae" -- "$word")); return ;;
+    --method) COMPREPLY=($(compgen -W "all persistence average smoothing holt arima parcae weather" -- "$word")); return ;;
+    --policy) COMPREPLY=($(compgen -W "on-demand checkpoint redundant template reactive persist liveput deadline ideal" -- "$word")); return ;;
+    --compat) COMPREPLY=($(compgen -W "parcae bamboo" -- "$word")); return ;;
+    --costs) COMPREPLY=($(compgen -W "released corrected" -- "$word")); return ;;
+    --spares) COMPREPLY=($(compgen -W "cold warm" -- "$word")); return ;;
+    --pipelines) COMPREPLY=($(compgen -W "even uneven" -- "$word")); return ;;
     --observation) COMPREPLY=($(compgen -W "held probe" -- "$word")); return ;;
     --to) COMPREPLY=($(compgen -W "mayfly events counts" -- "$word")); return ;;
     --profile | --catalog | --loss-log | -o | --output) COMPREPLY=($(compgen -f -- "$word")); return ;;
   esac
   if [ "$COMP_CWORD" -eq 1 ]; then
-    COMPREPLY=($(compgen -W "predict plan catalog trace --help --version" -- "$word"))
+    COMPREPLY=($(compgen -W "predict plan catalog trace replay --help --version" -- "$word"))
   elif [ "$verb" = catalog ] && [ "$COMP_CWORD" -eq 2 ]; then
     COMPREPLY=($(compgen -W "list show import --help" -- "$word"))
   elif [ "$verb" = trace ] && [ "$COMP_CWORD" -eq 2 ]; then

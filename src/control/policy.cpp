@@ -82,39 +82,33 @@ class SecondThoughts {
   int asked_ = 0;
 };
 
-/// The look-ahead told that nothing will change, or told the truth.
-class LookAhead : public Policy {
+/// The look-ahead told that nothing will change.
+class Persist : public Policy {
  public:
-  LookAhead(const Shapes& shapes, const MigrationCosts& costs, PolicyOptions options)
-      : shapes_(shapes), costs_(costs), options_(std::move(options)) {}
+  Persist(const Shapes& shapes, const MigrationCosts& costs, const PolicyOptions& options)
+      : shapes_(shapes), interval_(options.interval), ahead_(shapes, costs, options.interval, options.lookahead) {}
 
   Decision decide(const Situation& s) override {
     const auto taken = choice(s);
     return {.shape = taken,
             .on_demand = s.on_demand,
-            .again = thoughts_.again(shapes_, s, taken, options_.interval),
+            .again = thoughts_.again(shapes_, s, taken, interval_),
             .reason = "most samples if nothing changes"};
   }
   std::optional<int> choice(const Situation& s) const {
-    std::vector<Outlook> ahead(static_cast<std::size_t>(options_.lookahead));
-    if (options_.future) {
-      ahead = options_.future(s.now);
-      if (ahead.empty()) ahead.emplace_back();
-    }
-    ahead[0] = s.outlook;
-    return look_ahead(shapes_, costs_, options_.interval, {s.before, s.shape, s.pending}, ahead);
+    return ahead_.choice({s.before, s.shape, s.pending}, s.outlook);
   }
 
  private:
   const Shapes& shapes_;
-  const MigrationCosts& costs_;
-  PolicyOptions options_;
+  Seconds interval_;
+  QuietLookAhead ahead_;
   SecondThoughts thoughts_{};
 };
 
 /// mayfly's own. Three minds watch the same weather: one holds that nothing changes, one that losses and arrivals come
-/// at steady rates, one that they come in bursts. Each keeps the account of what it would have trained so far, and the
-/// one that is clearly ahead decides: a forecast is believed only where it has beaten persistence in samples.
+/// at steady rates, one that they come in bursts. A forecast is believed only where it has beaten persistence in
+/// samples.
 class LiveputPolicy : public Policy {
  public:
   LiveputPolicy(const Shapes& shapes, const MigrationCosts& costs, const PolicyOptions& options)
@@ -129,13 +123,10 @@ class LiveputPolicy : public Policy {
 
   Decision decide(const Situation& s) override {
     observe(s);
-    for (Account& account : accounts_) account.stretch += earned(account, s);
-    if (s.outlook != Outlook{}) compare();
+    for (std::size_t at = 0; at < accounts_.size(); ++at) contest_.earn(at, earned(accounts_[at], s));
+    if (s.outlook != Outlook{}) contest_.close();
     for (std::size_t at = 0; at < accounts_.size(); ++at) advance(accounts_[at], s, at);
-    std::size_t ahead = 0;
-    for (std::size_t at = 1; at < accounts_.size(); ++at) {
-      if (accounts_[at].clear_lead() > (ahead == 0 ? 0 : accounts_[ahead].clear_lead())) ahead = at;
-    }
+    const std::size_t ahead = contest_.leader();
     static constexpr std::array<std::string_view, 3> kReasons{
         "most samples if nothing changes", "most samples expected at steady rates", "most samples expected in bursts"};
     last_ = s.now;
@@ -151,7 +142,6 @@ class LiveputPolicy : public Policy {
   static constexpr int kBurstMemory = 3;
   /// New evidence, as a share of the old, that is worth learning from.
   static constexpr double kFresh = 0.15;
-  /// Standard errors by which a mind must lead.
   static constexpr double kDoubt = 1.5;
 
   struct Mind {
@@ -163,11 +153,6 @@ class LiveputPolicy : public Policy {
   struct Account {
     std::optional<int> shape{};
     Seconds pending{0};
-    double stretch = 0;  ///< samples since the last event
-    double lead = 0;     ///< samples more than persistence, up to the last event
-    double spread = 0;   ///< sum of the squared leads of each stretch
-    /// The lead beyond what so many stretches of its size would give by chance.
-    double clear_lead() const { return lead - kDoubt * std::sqrt(spread); }
   };
 
   void observe(const Situation& s) {
@@ -180,7 +165,7 @@ class LiveputPolicy : public Policy {
       }
       const double events = mind.weather.events();
       if (mind.learned >= 0 && events < mind.learned * (1 + kFresh) + 1) continue;
-      mind.liveput.learn(mind.weather);
+      mind.liveput.relearn(mind.weather);
       mind.learned = events;
     }
   }
@@ -189,16 +174,6 @@ class LiveputPolicy : public Policy {
     if (mind == 0) return persistence_.choice(s);
     const Mind& chosen = minds_[mind - 1];
     return chosen.liveput.choice(chosen.weather.mode(), s.before, s.shape, s.outlook);
-  }
-
-  void compare() {
-    const double persisted = accounts_[0].stretch;
-    for (Account& account : accounts_) {
-      const double lead = account.stretch - persisted;
-      account.lead += lead;
-      account.spread += lead * lead;
-      account.stretch = 0;
-    }
   }
 
   /// Samples since the last decision.
@@ -227,9 +202,10 @@ class LiveputPolicy : public Policy {
   const Shapes& shapes_;
   const MigrationCosts& costs_;
   PolicyOptions options_;
-  LookAhead persistence_;
+  Persist persistence_;
   std::vector<Mind> minds_{};
   std::vector<Account> accounts_{};
+  Contest contest_{3, kDoubt};
   SecondThoughts thoughts_{};
   Seconds last_{};
   bool started_ = false;
@@ -286,7 +262,7 @@ class UniformProgress : public Policy {
 
   const Shapes& shapes_;
   PolicyOptions options_;
-  LookAhead inner_;
+  Persist inner_;
 };
 
 }  // namespace
@@ -329,9 +305,8 @@ std::unique_ptr<Policy> make_policy(PolicyName name, const Shapes& shapes, const
     case PolicyName::redundant:
       return std::make_unique<FixedDepth>(shapes);
     case PolicyName::persist:
-      return std::make_unique<LookAhead>(shapes, costs, options);
+      return std::make_unique<Persist>(shapes, costs, options);
     case PolicyName::liveput:
-      if (options.future) return std::make_unique<LookAhead>(shapes, costs, options);
       return std::make_unique<LiveputPolicy>(shapes, costs, options);
     case PolicyName::deadline:
       return std::make_unique<UniformProgress>(shapes, costs, options);

@@ -1,12 +1,12 @@
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "plan/contest.h"
 #include "plan/liveput.h"
 #include "plan/lookahead.h"
 
@@ -52,8 +52,6 @@ struct PolicyOptions {
   Seconds interval{60};
   int lookahead = 12;
   int most_machines = 0;  ///< ever held
-  /// liveput only: the true future from a moment on, for the oracle.
-  std::function<std::vector<Outlook>(Seconds)> future{};
   /// checkpoint only: growth is looked for this often.
   Seconds poll{300};
 };

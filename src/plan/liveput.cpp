@@ -10,6 +10,8 @@ namespace {
 
 /// Of an event's sizes.
 constexpr double kRare = 0.005;
+/// Intervals by which earlier values are carried on when the weather has taught more.
+constexpr int kRefresh = 4;
 /// A blind plan may hope for so many machines more than there are; if they do not come, it shrinks.
 constexpr int kHoped = 8;
 
@@ -119,7 +121,7 @@ void Liveput::sweep() {
   values_ = std::move(next);
 }
 
-void Liveput::learn(const Weather& weather) {
+void Liveput::adopt(const Weather& weather) {
   rates_.clear();
   calmer_.clear();
   losses_.assign(static_cast<std::size_t>(most_) + 1, {});
@@ -148,8 +150,18 @@ void Liveput::learn(const Weather& weather) {
     losses_[static_cast<std::size_t>(n)] = likely(weather.loss_sizes(n), n);
     arrivals_[static_cast<std::size_t>(n)] = likely(weather.arrival_sizes(n), most_ - n);
   }
+}
+
+void Liveput::learn(const Weather& weather) {
+  adopt(weather);
   values_.assign(index(weather.modes(), 0, 0), 0);
   for (int step = 0; step < options_.horizon; ++step) sweep();
+}
+
+void Liveput::relearn(const Weather& weather) {
+  if (values_.empty()) return learn(weather);
+  adopt(weather);
+  for (int step = 0; step < kRefresh; ++step) sweep();
 }
 
 std::optional<int> Liveput::choice(int mode, int machines, std::optional<int> shape, const Outlook& outlook) const {

@@ -30,8 +30,11 @@ class Liveput {
   /// `shapes` and `costs` must outlive this object.
   Liveput(const Shapes& shapes, const MigrationCosts& costs, int most_machines, LiveputOptions options);
 
-  /// Brings the values up to date with what the weather has taught.
+  /// Values over exactly the horizon, under the weather as known.
   void learn(const Weather& weather);
+  /// Brings earlier values up to date with what the weather has taught since: a few intervals are added at the near
+  /// end, so the horizon grows. Much cheaper than learning anew, and the choices differ little.
+  void relearn(const Weather& weather);
 
   /// Informed: the shape to take now that `outlook` has happened to `machines`, the weather being in state `mode`
   /// since. Nothing where none fits.
@@ -51,6 +54,7 @@ class Liveput {
   std::pair<double, int> best(int mode, int machines, const Outlook& outlook, int shape) const;
   /// Samples from `shape` when `plan` was decided before the event.
   double planned(int mode, int machines, const Outlook& outlook, int shape, int plan) const;
+  void adopt(const Weather& weather);
   void sweep();
   /// Expected worth over the ways the interval may go, by mode, given what each way is worth.
   template <class Worth>

@@ -94,4 +94,48 @@ std::optional<int> look_ahead(const Shapes& shapes, const MigrationCosts& costs,
   return state.shape;
 }
 
+QuietLookAhead::QuietLookAhead(const Shapes& shapes, const MigrationCosts& costs, Seconds interval, int intervals)
+    : shapes_(shapes), costs_(costs), interval_(interval.count()), intervals_(intervals) {}
+
+const std::vector<double>& QuietLookAhead::worth(int machines) const {
+  const auto [entry, fresh] = worth_.try_emplace(machines, static_cast<std::size_t>(shapes_.size()), 0.0);
+  if (!fresh) return entry->second;
+  const MigrationCosts::Table& table = costs_.table(machines, 0);
+  for (int left = 1; left < intervals_; ++left) {
+    std::vector<double> next = entry->second;
+    for (int from = 0; from < shapes_.size(); ++from) {
+      if (shapes_[from].machines() > machines) continue;
+      double& best = next[static_cast<std::size_t>(from)];
+      best += shapes_.speed(from) * interval_;
+      for (int to = 0; to < shapes_.size(); ++to) {
+        if (shapes_[to].machines() > machines || shapes_.speed(to) <= shapes_.speed(from)) continue;
+        best = std::max(
+            best, shapes_.speed(to) * (interval_ - table(from, to)) + entry->second[static_cast<std::size_t>(to)]);
+      }
+    }
+    entry->second = std::move(next);
+  }
+  return entry->second;
+}
+
+std::optional<int> QuietLookAhead::choice(const Position& position, const Outlook& event) const {
+  const int after = position.machines + event.added - event.removed;
+  const std::vector<double>& ahead = worth(after);
+  const MigrationCosts::Table& table = costs_.table(position.machines, event.removed);
+  const int from = position.shape.value_or(shapes_.size());
+  const bool busy = position.pending.count() > 0;
+  std::optional<int> best;
+  double most = 0;
+  for (int to = 0; to < shapes_.size(); ++to) {
+    if (shapes_[to].machines() > after) continue;
+    double cost = table(from, to);
+    if (busy) cost = cost > 0 ? cost + costs_.restart(to, false).count() : position.pending.count();
+    const double samples = shapes_.speed(to) * (interval_ - cost) + ahead[static_cast<std::size_t>(to)];
+    if (best && samples <= most) continue;
+    most = samples;
+    best = to;
+  }
+  return best;
+}
+
 }  // namespace mayfly

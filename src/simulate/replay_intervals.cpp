@@ -1,6 +1,8 @@
 // Rules: docs/models.md#intervals
 #include <algorithm>
+#include <array>
 #include <limits>
+#include <map>
 
 #include "simulate/replay.h"
 #include "trace/forecast.h"
@@ -52,62 +54,143 @@ class Glimpse {
   std::vector<Interval> past_{};
 };
 
+/// Where training stands, and what it has come to.
+struct Stand {
+  Position position{};
+  double samples = 0;
+  MachineTime machine_time{};
+  int changes = 0;
+
+  /// One interval with the plan, or what fits of it.
+  void take(std::optional<int> plan, const Outlook& event, const Job& job, Seconds interval) {
+    const int after = position.machines + event.added - event.removed;
+    const auto taken = plan ? fitted(job.shapes, *plan, after) : job.shapes.best(after);
+    const double span = interval.count();
+    int busy = 0;
+    if (taken) {
+      const Seconds cost = job.costs.expected(position.machines, position.shape, event.removed, *taken);
+      if (cost.count() > 0)
+        position.pending = position.pending.count() > 0 ? cost + job.costs.restart(*taken, false) : cost;
+      busy = job.shapes[*taken].machines();
+      const double paused = std::min(span, position.pending.count());
+      samples += job.shapes.speed(*taken) * (span - paused);
+      machine_time.useful += busy * (span - paused);
+      machine_time.reconfigure += busy * paused;
+      position.pending -= Seconds(paused);
+    }
+    machine_time.idle += (after - busy) * span;
+    if (taken != position.shape) ++changes;
+    position.machines = after;
+    position.shape = taken;
+  }
+};
+
+/// Liveput by intervals: steady rates against persistence, and the one that is clearly ahead decides.
+class Learner {
+ public:
+  Learner(const Job& job, const ReplayOptions& options, int most)
+      : job_(job),
+        options_(options),
+        weather_(most, 0),
+        liveput_(job.shapes, job.costs, most,
+                 {.interval = options.interval, .sight = options.sight, .horizon = 2 * options.lookahead}),
+        contest_(2, kDoubt) {
+    liveput_.learn(weather_);
+  }
+
+  /// `persisting` is asked for the plan of the mind that nothing changes.
+  template <class Persisting>
+  std::optional<int> plan(const Position& position, const Outlook& event, Persisting persisting) {
+    const auto decided = [&](std::size_t mind, const Position& from) {
+      return mind == 0 || !from.shape ? persisting(from) : foreseen(from, event);
+    };
+    const auto plan = decided(contest_.leader(), position);
+    for (std::size_t mind = 0; mind < 2; ++mind) {
+      const double before = imagined_[mind].samples;
+      imagined_[mind].take(decided(mind, imagined_[mind].position), event, job_, options_.interval);
+      contest_.earn(mind, imagined_[mind].samples - before);
+    }
+    return plan;
+  }
+  void passed(const Outlook& event) {
+    if (event != Outlook{}) contest_.close();
+    if (started_) weather_.observe(machines_, event);
+    started_ = true;
+    machines_ += event.added - event.removed;
+    if (weather_.events() < learned_ * 1.15 + 1) return;
+    liveput_.relearn(weather_);
+    learned_ = weather_.events();
+    blind_.clear();
+  }
+
+ private:
+  std::optional<int> foreseen(const Position& from, const Outlook& event) const {
+    if (options_.sight == Sight::blind) {
+      const auto [known, fresh] = blind_.try_emplace({from.machines, *from.shape});
+      if (fresh) known->second = liveput_.blind_choice(weather_.mode(), from.machines, from.shape);
+      return known->second;
+    }
+    return liveput_.choice(weather_.next_mode(weather_.mode(), event), from.machines, from.shape, event);
+  }
+
+  /// Less than when informed: a plan that hopes in vain costs nothing, it shrinks to what is there.
+  static constexpr double kDoubt = 0.5;
+
+  const Job& job_;
+  const ReplayOptions& options_;
+  Weather weather_;
+  Liveput liveput_;
+  Contest contest_;
+  std::array<Stand, 2> imagined_{};
+  mutable std::map<std::pair<int, int>, std::optional<int>> blind_{};  ///< by machines and shape; rates are steady
+  int machines_ = 0;
+  bool started_ = false;
+  double learned_ = 0;
+};
+
+int most_of(const Series& series) {
+  int most = 0;
+  for (const Change& change : series.changes) most = std::max(most, change.available);
+  return most;
+}
+
 }  // namespace
 
 Replay replay_by_interval(const Series& series, Seconds duration, const Job& job, const ReplayOptions& options) {
   const Series held = capped(series, job.shapes.most_machines());
   const std::vector<Outlook> truth = outlooks(held, duration, options.interval);
   const bool learns = options.policy == PolicyName::liveput && options.foresight == Foresight::none;
-  int most = 0;
-  for (const Change& change : held.changes) most = std::max(most, change.available);
   Glimpse glimpse(truth, options);
-  Weather weather(most, 0);
-  Liveput liveput(job.shapes, job.costs, most,
-                  {.interval = options.interval, .sight = options.sight, .horizon = 2 * options.lookahead});
-  if (learns) liveput.learn(weather);
-  double learned = 0;
+  std::optional<Learner> learner;
+  if (learns) learner.emplace(job, options, most_of(held));
   Replay result;
-  Position position;
+  Stand stand;
+  std::map<std::pair<int, int>, std::optional<int>> persisted;  // by machines and shape, when nothing is foreseen
   for (std::size_t at = 0; at < truth.size(); ++at) {
     const Outlook& event = truth[at];
-    const int after = position.machines + event.added - event.removed;
-    std::optional<int> plan;
-    if (!learns) {
-      plan = look_ahead(job.shapes, job.costs, options.interval, position, glimpse.ahead(at, position.machines));
-    } else if (options.sight == Sight::blind && position.shape) {
-      plan = liveput.blind_choice(weather.mode(), position.machines, position.shape);
-    } else {
-      plan = liveput.choice(weather.next_mode(weather.mode(), event), position.machines, position.shape, event);
-    }
-    if (at > 0) weather.observe(position.machines, event);
-    const auto taken = plan ? fitted(job.shapes, *plan, after) : job.shapes.best(after);
-    const double span = options.interval.count();
-    if (taken) {
-      const Seconds cost = job.costs.expected(position.machines, position.shape, event.removed, *taken);
-      if (cost.count() > 0)
-        position.pending = position.pending.count() > 0 ? cost + job.costs.restart(*taken, false) : cost;
-      const int busy = job.shapes[*taken].machines();
-      const double paused = std::min(span, position.pending.count());
-      result.samples += job.shapes.speed(*taken) * (span - paused);
-      result.machine_time.useful += busy * (span - paused);
-      result.machine_time.reconfigure += busy * paused;
-      result.machine_time.idle += (after - busy) * span;
-      position.pending -= Seconds(paused);
-    } else {
-      result.machine_time.idle += after * span;
-    }
-    if (taken != position.shape) ++result.changes;
+    const int before = stand.position.machines;
+    const auto ahead = glimpse.ahead(at, before);
+    const bool quiet = std::all_of(ahead.begin(), ahead.end(), [](const Outlook& o) { return o == Outlook{}; });
+    const auto persisting = [&](const Position& position) {
+      if (!quiet || position.pending.count() > 0 || !position.shape)
+        return look_ahead(job.shapes, job.costs, options.interval, position, ahead);
+      const auto [known, fresh] = persisted.try_emplace({position.machines, *position.shape});
+      if (fresh) known->second = look_ahead(job.shapes, job.costs, options.interval, position, ahead);
+      return known->second;
+    };
+    const auto plan = learns ? learner->plan(stand.position, event, persisting) : persisting(stand.position);
+    stand.take(plan, event, job, options.interval);
+    if (learns) learner->passed(event);
+    glimpse.passed(event, stand.position.machines);
+    const auto& taken = stand.position.shape;
     result.preemptions += event.removed;
-    result.moments.push_back({options.interval * static_cast<double>(at), after, taken ? job.shapes[*taken] : Shape{}});
-    result.cost += job.spot * (options.interval * static_cast<double>(after));
-    position.machines = after;
-    position.shape = taken;
-    glimpse.passed(event, after);
-    if (learns && weather.events() >= learned * 1.15 + 1) {
-      liveput.learn(weather);
-      learned = weather.events();
-    }
+    result.moments.push_back(
+        {options.interval * static_cast<double>(at), stand.position.machines, taken ? job.shapes[*taken] : Shape{}});
+    result.cost += job.spot * (options.interval * static_cast<double>(stand.position.machines));
   }
+  result.samples = stand.samples;
+  result.machine_time = stand.machine_time;
+  result.changes = stand.changes;
   result.time = options.interval * static_cast<double>(truth.size());
   return result;
 }

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "base/check.h"
+#include "trace/weather.h"
 
 // Models: docs/models.md#forecast
 namespace mayfly {
@@ -209,6 +210,25 @@ std::vector<double> forecast(Forecaster method, std::span<const double> window, 
   return flat(window.back(), horizon);
 }
 
+namespace {
+
+/// Counts beyond this are too many for a distribution over them.
+constexpr int kMostCounts = 1024;
+/// Intervals after an event that count as its aftermath.
+constexpr int kBurstMemory = 3;
+
+/// Of a distribution over 0, 1, 2, ...
+int median(const std::vector<double>& probabilities) {
+  double below = 0;
+  for (std::size_t count = 0; count < probabilities.size(); ++count) {
+    below += probabilities[count];
+    if (below >= 0.5) return static_cast<int>(count);
+  }
+  return static_cast<int>(probabilities.size()) - 1;
+}
+
+}  // namespace
+
 std::vector<NamedForecast> point_forecasts(const PointForecastOptions& options) {
   std::vector<NamedForecast> all;
   for (const Forecaster method : kForecasters) {
@@ -229,6 +249,18 @@ std::vector<NamedForecast> point_forecasts(const PointForecastOptions& options) 
                    for (const Interval& interval : parcae.next(past, horizon)) counts.push_back(interval.available);
                    return counts;
                  }});
+  if (options.most <= kMostCounts) {
+    Weather weather(options.most, kBurstMemory);
+    std::size_t seen = 1;  // the first machines are the start, not an arrival
+    all.push_back({"weather", [weather, seen](std::span<const Interval> past, int horizon) mutable {
+                     for (; seen < past.size(); ++seen)
+                       weather.observe(past[seen - 1].available, {past[seen].added, past[seen].removed});
+                     std::vector<double> counts;
+                     for (const auto& likely : weather.distribution(past.back().available, horizon))
+                       counts.push_back(median(likely));
+                     return counts;
+                   }});
+  }
   return all;
 }
 
