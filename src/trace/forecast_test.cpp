@@ -219,7 +219,8 @@ TEST(RollingError, ReproducesTheKnownErrorsOnTheP3Trace) {
   for (const auto& [horizon, errors] : kPublished) {
     const int history = history_length(horizon);
     for (const NamedForecast& method : point_forecasts({.history = history, .least = 8, .most = 32})) {
-      if (method.name == "parcae") continue;  // draws: below
+      if (!errors.contains(method.name)) continue;  // ours
+      if (method.name == "parcae") continue;        // draws: below
       const auto& [mae, normalised] = errors.at(method.name);
       const ForecastError error = rolling_error(method.next, *series, horizon, history);
       // Within one of the last printed digit; for Holt, whose grid is not the other's, within 1 %.
@@ -239,7 +240,8 @@ TEST(RollingError, ReproducesParcaesErrorOnTheP3Trace) {
     double normalised = 0;
     for (std::uint64_t seed = 1; seed <= 8; ++seed) {
       const auto methods = point_forecasts({.history = history, .least = 8, .most = 32, .seed = seed});
-      const ForecastError error = rolling_error(methods.back().next, *series, horizon, history);
+      const auto parcae = std::find_if(methods.begin(), methods.end(), [](const auto& m) { return m.name == "parcae"; });
+      const ForecastError error = rolling_error(parcae->next, *series, horizon, history);
       mae += error.mae / 8;
       normalised += error.normalised_l1 / 8;
     }
