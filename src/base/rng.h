@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <numbers>
 
 namespace mayfly {
 
@@ -32,6 +33,11 @@ class Rng {
     int count = 0;
     for (double product = uniform(); product > limit; product *= uniform()) ++count;
     return count;
+  }
+  /// Mean 0, deviation 1 (Box and Muller).
+  double normal() {
+    const double radius = std::sqrt(-2 * std::log1p(-uniform()));
+    return radius * std::cos(2 * std::numbers::pi * uniform());
   }
   /// An independent generator.
   Rng child() { return Rng(bits()); }

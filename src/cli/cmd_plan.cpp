@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/plan_text.h"
+#include "cli/risk_flags.h"
 #include "job/job_spec.h"
 
 namespace mayfly::cli {
@@ -33,6 +34,7 @@ struct Options {
   std::string sync{};
   std::string output{};
   bool json = false;
+  RiskFlags risk{};
 };
 
 /// "loss=0.9,elapsed=1790s"
@@ -196,11 +198,21 @@ int plan(const Options& options) {
       return bad_input({fmt::format("{}: resources.instance_type: {}", options.job, type.error().message)});
     }
   }
+  const auto weather = options.risk.load(question->request);
+  if (!weather) return bad_input(weather.error());
+  if (*weather) {
+    question->request.risk = risk_on(*profile, *catalog, question->request, (*weather)->trace, (*weather)->options);
+    for (const auto& text : (*weather)->notes(*profile)) question->notes.push_back(text);
+  }
   const auto start = std::chrono::steady_clock::now();
   const auto answer = make_plan(*profile, *catalog, question->request);
   if (!answer) return bad_input(answer.error());
   const Seconds took = std::chrono::steady_clock::now() - start;
-  const Context context{.profile = *profile, .catalog = *catalog, .request = question->request, .took = took};
+  const Context context{.profile = *profile,
+                        .catalog = *catalog,
+                        .request = question->request,
+                        .took = took,
+                        .weather = *weather ? &**weather : nullptr};
   Json document = std::visit([&](const auto& result) { return plan_json(context, result); }, *answer);
   for (const auto& text : question->notes) document["notes"].push_back(text);
   if (!options.output.empty()) {
@@ -257,6 +269,7 @@ void add_plan(CLI::App& program, int& code) {
   verb->add_option("--progress", options->progress, "what they have reached: loss=0.9,elapsed=1790s");
   verb->add_option("--sync", options->sync, "asp or bsp (default: the profile's)")
       ->check(CLI::IsMember({"asp", "bsp"}));
+  options->risk.add_to(*verb);
   verb->add_option("-o,--output", options->output, "write plan.json");
   verb->add_flag("--json", options->json, "print one JSON document");
   verb->footer(

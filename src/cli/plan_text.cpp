@@ -24,6 +24,21 @@ Json lines_json(const std::vector<PlanLine>& lines) {
   return json;
 }
 
+Json or_null(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
+
+void put_risk(Json& json, const Risk& risk) {
+  const auto put_chance = [&](const std::string& key, const std::optional<Estimate>& chance) {
+    json[key] = chance ? Json(chance->middle) : Json();
+    if (!chance) return;
+    json[key + "_p10"] = *chance->p10;
+    json[key + "_p90"] = *chance->p90;
+  };
+  put_chance("deadline_probability", risk.in_time);
+  if (risk.in_budget) put_chance("budget_probability", risk.in_budget);
+  json["cost_usd_p50"] = or_null(risk.cost_p50);
+  json["cost_usd_p95"] = or_null(risk.cost_p95);
+}
+
 Json option_json(const PlanOption& option) {
   Json json{{"cluster", lines_json(option.cluster)}, {"servers", lines_json(option.servers)}};
   if (option.fleet) {
@@ -33,7 +48,25 @@ Json option_json(const PlanOption& option) {
   }
   json["time_s"] = option.time;
   json["cost_usd"] = option.cost;
+  if (option.risk) put_risk(json, *option.risk);
   return json;
+}
+
+/// The plan's own, with what it was tried on.
+void put_weather(Json& json, const Context& context, const PlanOption& option) {
+  if (!option.risk) return;
+  put_risk(json, *option.risk);
+  json["risk"] = {{"trace", context.weather->trace.name},
+                  {"observation", name(context.weather->trace.observation)},
+                  {"duration_s", context.weather->trace.duration.count()},
+                  {"policy", name(context.weather->options.policy)},
+                  {"windows", option.risk->windows},
+                  {"resamples", option.risk->resamples},
+                  {"time_s_p50", or_null(option.risk->time_p50)},
+                  {"time_s_p95", or_null(option.risk->time_p95)},
+                  {"confidence", or_null(context.request.confidence)},
+                  {"from_now", context.weather->options.now.has_value()},
+                  {"seed", context.weather->options.seed}};
 }
 
 Json options_json(const std::vector<PlanOption>& options) {
@@ -65,6 +98,10 @@ std::string lines_text(const std::vector<PlanLine>& lines) {
   for (const PlanLine& line : lines) {
     text += fmt::format("{}{} x {}", text.empty() ? "" : " + ", line.count, line.type);
     if (!line.zone.empty()) text += fmt::format(" in {}", line.zone);
+    const bool twice = std::any_of(lines.begin(), lines.end(), [&](const PlanLine& other) {
+      return other.type == line.type && other.market != line.market;
+    });
+    if (twice) text += line.market == Market::spot ? " (spot)" : " (on demand)";
   }
   return text;
 }
@@ -109,10 +146,35 @@ Table options_table(const Context& context, const std::vector<PlanOption>& optio
 
 std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
+/// "kept in 93.1 % of 4,000 windows of p3 (8 of 10 within 90.2 .. 95.3)" and what they cost.
+std::string risk_text(const Context& context, const PlanOption& option) {
+  const Risk& risk = *option.risk;
+  const auto kept = [&](const char* what, const Estimate& share) {
+    return fmt::format("  {:<11} kept in {} of {} windows of {}{} (8 of 10 within {:.1f} .. {:.1f})\n", what,
+                       percent(share.middle), risk.windows, context.weather->trace.name,
+                       context.weather->options.now ? " that begin as it ends" : "", 100 * *share.p10,
+                       100 * *share.p90);
+  };
+  std::string out;
+  if (risk.in_time) out += kept("deadline", *risk.in_time);
+  if (risk.in_budget) out += kept("budget", *risk.in_budget);
+  if (risk.cost_p50) {
+    out += fmt::format("  there       {} and {:.4f} USD in the middle window", format_duration(Seconds(*risk.time_p50)),
+                       *risk.cost_p50);
+    out += risk.cost_p95 ? fmt::format("; 95 % stay below {} and below {:.4f} USD\n",
+                                       format_duration(Seconds(*risk.time_p95)), *risk.cost_p95)
+                         : "; more than 5 % never end\n";
+  } else {
+    out += "  there       most windows see no end of the job\n";
+  }
+  return out;
+}
+
 std::string promise(const Context& context) {
   std::string text = words(context.request.target);
   if (context.request.deadline) text += " within " + format_duration(*context.request.deadline);
   if (context.request.budget) text += fmt::format(" for at most {:.2f} USD", context.request.budget->value);
+  if (context.request.confidence) text += fmt::format(", with {:.4g} %", 100 * *context.request.confidence);
   return text;
 }
 
@@ -135,6 +197,7 @@ Json plan_json(const Context& context, const Plan& plan) {
   }
   put(json, "time_s", plan.time);
   put(json, "cost_usd", plan.cost);
+  put_weather(json, context, plan.chosen);
   json["usd_per_hour"] = plan.chosen.hourly;
   json["basis"] = name(plan.basis);
   json["iterations"] = plan.iterations;
@@ -150,7 +213,8 @@ Json plan_json(const Context& context, const Plan& plan) {
                     {"evaluated", plan.evaluated},
                     {"time_s", context.took.count()},
                     {"optimal", plan.optimal},
-                    {"gap", plan.gap}};
+                    {"gap", context.request.confidence ? Json() : Json(plan.gap)}};
+  if (plan.assessed > 0) json["search"]["assessed"] = plan.assessed;
   json["saving"] = Json::object();
   if (plan.on_demand_cost) json["saving"]["on_demand_cost_usd"] = *plan.on_demand_cost;
   if (plan.all_fastest) json["saving"]["all_fastest"] = option_json(*plan.all_fastest);
@@ -199,7 +263,8 @@ std::string plan_text(const Context& context, const Plan& plan, bool colour) {
   out += fmt::format("  time        {} = {:.2f} s{}\n", as_time(plan.time.middle), plan.time.middle,
                      band(plan.time, as_time));
   out += fmt::format("  cost        {:.4f} USD{}\n", plan.cost.middle, band(plan.cost, as_cost));
-  if (context.request.deadline && plan.relative_sd > 0) {
+  if (plan.chosen.risk) out += risk_text(context, plan.chosen);
+  if (context.request.deadline && plan.relative_sd > 0 && !plan.chosen.risk) {
     const Seconds elapsed = context.request.progress ? context.request.progress->elapsed : Seconds{0};
     const double left = (*context.request.deadline - elapsed).count();
     const double chance = std::erfc(-std::log(left / plan.time.middle) / plan.relative_sd / std::sqrt(2.0)) / 2;
@@ -238,7 +303,9 @@ std::string plan_text(const Context& context, const Plan& plan, bool colour) {
                          as_time(other->time), row_deadline(context, *other) == "late" ? ", too late" : "");
   }
   out += fmt::format("  proof       {}; {} clusters predicted in {:.3g} ms by {}\n",
-                     plan.optimal              ? "cheapest of all that the quotas allow"
+                     plan.optimal ? "cheapest of all that the quotas allow"
+                     : context.request.confidence
+                         ? fmt::format("none: the cheapest of {} plans tried on the trace", plan.assessed)
                      : plan.search == "window" ? "none: this search looks at windows only"
                                                : fmt::format("not complete, at most {} cheaper", percent(plan.gap)),
                      plan.evaluated, 1e3 * context.took.count(), plan.search);
@@ -261,6 +328,7 @@ std::string plan_text(const Context& context, const Infeasible& answer, bool) {
     out += fmt::format("  nearest  {}: {} for {:.4f} USD\n", machines_text(*answer.nearest),
                        format_duration(Seconds(answer.nearest->time)), answer.nearest->cost);
   }
+  if (answer.nearest && answer.nearest->risk) out += risk_text(context, *answer.nearest);
   if (answer.nearest_loss) {
     out += context.request.deadline
                ? fmt::format("           or loss {:.4g} within the deadline\n", *answer.nearest_loss)

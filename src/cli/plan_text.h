@@ -3,6 +3,7 @@
 #include <string>
 
 #include "base/json.h"
+#include "cli/risk_flags.h"
 #include "plan/planner.h"
 
 namespace mayfly::cli {
@@ -13,6 +14,7 @@ struct Context {
   const Catalog& catalog;
   const PlanRequest& request;
   Seconds took{};
+  const PlanWeather* weather = nullptr;  ///< where a trace was given
 };
 
 Json plan_json(const Context& context, const Plan& plan);

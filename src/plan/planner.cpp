@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "plan/confidence.h"
+
 namespace mayfly {
 
 std::string_view name(SearchMethod method) {
@@ -23,12 +25,6 @@ constexpr double kMostExhaustive = 2e9;
 /// Points of the frontier are drawn to be looked at, not proven: a fraction of a second each.
 constexpr long long kSketchNodes = 20'000;
 
-/// A candidate together with the place it belongs to.
-struct Placed {
-  std::size_t site = 0;
-  Candidate candidate{};
-};
-
 class Planner {
  public:
   Planner(const Profile& profile, const Catalog& catalog, const PlanRequest& request, PlanProblems made)
@@ -38,21 +34,37 @@ class Planner {
         sites_(std::move(made.problems)),
         notes_(std::move(made.notes)) {}
 
-  std::variant<Plan, Infeasible> plan() {
+  Result<std::variant<Plan, Infeasible>> plan() {
     const bool machines = request_.predictor != Predictor::lambda;
     const auto found = machines ? search(request_.search, {.keep = 1 + request_.runners_up}) : std::vector<Placed>();
     if (!machines) optimal_ = request_.search != SearchMethod::window;
     const FleetSearch fleets = search_fleets(profile_, catalog_, request_);
     evaluated_ += fleets.evaluated;
-    std::vector<PlanOption> options;
-    for (const Placed& placed : found) options.push_back(option(placed));
+    std::vector<Finalist> finalists;
+    for (const Placed& placed : found) finalists.push_back({option(placed), placed});
     const auto fleets_shown = std::min(fleets.best.size(), static_cast<std::size_t>(1 + request_.runners_up));
-    options.insert(options.end(), fleets.best.begin(), fleets.best.begin() + static_cast<std::ptrdiff_t>(fleets_shown));
-    std::stable_sort(options.begin(), options.end(),
-                     [](const auto& a, const auto& b) { return a.added_cost < b.added_cost; });
-    if (options.empty()) return infeasible(fleets);
-    if (request_.budget && options.front().cost > request_.budget->value) return over_budget(options.front());
-    return finish(options, found, fleets);
+    for (std::size_t i = 0; i < fleets_shown; ++i) finalists.push_back({fleets.best[i], {}});
+    std::stable_sort(finalists.begin(), finalists.end(),
+                     [](const auto& a, const auto& b) { return a.option.added_cost < b.option.added_cost; });
+    if (finalists.empty()) return infeasible(fleets);
+    if (request_.budget && finalists.front().option.cost > request_.budget->value)
+      return over_budget(finalists.front().option);
+    if (request_.confidence) add_safer(finalists);
+    if (request_.risk) {
+      const auto assessed = assess(finalists, sites_, request_);
+      if (!assessed) return unexpected(assessed.error());
+      assessed_ = *assessed;
+      if (const auto rest = finalists.size() - static_cast<std::size_t>(assessed_); rest > 0)
+        notes_.push_back(fmt::format("{} plans could not be tried: they rent spot machines the trace lacks", rest));
+    }
+    if (request_.confidence) {
+      optimal_ = false;
+      if (auto no = keep_confident(finalists, *request_.confidence)) {
+        no->notes = notes_;
+        return *std::move(no);
+      }
+    }
+    return finish(finalists, fleets);
   }
 
  private:
@@ -84,20 +96,22 @@ class Planner {
     return found;
   }
 
-  Plan finish(const std::vector<PlanOption>& options, const std::vector<Placed>& found, const FleetSearch& fleets) {
-    Plan plan{.chosen = options.front(), .search = std::string(name(request_.search)), .notes = notes_};
+  Plan finish(const std::vector<Finalist>& finalists, const FleetSearch& fleets) {
+    Plan plan{.chosen = finalists.front().option, .search = std::string(name(request_.search)), .notes = notes_};
     plan.optimal = optimal_;
     plan.gap = gap_;
+    plan.assessed = assessed_;
     if (plan.chosen.fleet) {
       describe_fleet(plan);
     } else {
-      describe_cluster(plan, found.front());
+      describe_cluster(plan, *finalists.front().placed);
     }
     plan.time = with_band(plan.chosen.time, plan.relative_sd);
     plan.cost = with_band(plan.chosen.cost, plan.relative_sd);
-    for (std::size_t i = 1; i < options.size() && i <= static_cast<std::size_t>(request_.runners_up); ++i) {
-      plan.runners_up.push_back(options[i]);
-      if (options[i].cost <= plan.chosen.cost * (1 + plan.relative_sd)) plan.ties.push_back(options[i]);
+    for (std::size_t i = 1; i < finalists.size() && i <= static_cast<std::size_t>(request_.runners_up); ++i) {
+      const PlanOption& other = finalists[i].option;
+      plan.runners_up.push_back(other);
+      if (other.cost <= plan.chosen.cost * (1 + plan.relative_sd)) plan.ties.push_back(other);
     }
     if (request_.frontier) {
       add_frontier(plan, fleets);
@@ -105,6 +119,35 @@ class Planner {
     }
     plan.evaluated = evaluated_;
     return plan;
+  }
+
+  /// The cheapest plans for tighter deadlines, and all of them with some or all machines on demand. Where weather takes
+  /// machines, margin is bought with more of them or with ones that stay; nothing proves that this is the cheapest way.
+  void add_safer(std::vector<Finalist>& finalists) {
+    if (request_.deadline && request_.predictor != Predictor::lambda) {
+      const auto saved = save_deadlines();
+      for (const double share : {0.95, 0.9, 0.85, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2}) {
+        set_deadline(Seconds(share * remaining()));
+        const SearchOptions tighter{.keep = 2, .most_nodes = kSketchNodes, .bound_the_rest = false};
+        for (const Placed& placed : search(SearchMethod::exact, tighter)) {
+          const auto known = std::any_of(finalists.begin(), finalists.end(), [&](const Finalist& other) {
+            return other.placed && other.placed->site == placed.site &&
+                   other.placed->candidate.counts == placed.candidate.counts &&
+                   other.placed->candidate.server == placed.candidate.server;
+          });
+          if (!known) finalists.push_back({option(placed), placed});
+        }
+      }
+      restore_deadlines(saved);
+    }
+    if (!request_.markets.contains(Market::on_demand)) return;
+    const std::size_t bare = finalists.size();
+    for (std::size_t i = 0; i < bare; ++i) {
+      for (const double share : {0.25, 0.5, 0.75, 1.0}) {
+        if (auto safer = partly_on_demand(finalists[i].option, catalog_, share))
+          finalists.push_back({*std::move(safer), finalists[i].placed});
+      }
+    }
   }
 
   void describe_fleet(Plan& plan) const {
@@ -367,6 +410,7 @@ class Planner {
   std::vector<Problem> sites_;
   std::vector<std::string> notes_;
   long long evaluated_ = 0;
+  int assessed_ = 0;
   bool optimal_ = true;
   double gap_ = 0;
 };

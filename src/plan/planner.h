@@ -13,6 +13,23 @@
 
 namespace mayfly {
 
+struct PlanOption;
+
+/// How a plan would have fared in many windows of a trace: preemptions and the prediction's own error together.
+struct Risk {
+  std::optional<Estimate> in_time{};    ///< probability of meeting the deadline, where there is one
+  std::optional<Estimate> in_budget{};  ///< likewise
+  std::optional<double> time_p50{};     ///< s; nothing where fewer windows saw the end of the job
+  std::optional<double> time_p95{};
+  std::optional<double> cost_p50{};  ///< USD
+  std::optional<double> cost_p95{};
+  int windows = 0;
+  int resamples = 0;  ///< of the windows, those put together from blocks
+};
+/// Given by whoever knows the weather. Of functions there is no problem and no candidate. An error: the trace does not
+/// cover this plan.
+using RiskOfPlan = std::function<Result<Risk>(const PlanOption&, const Problem*, const Candidate*)>;
+
 enum class SearchMethod { exact, window, exhaustive };
 std::string_view name(SearchMethod method);
 Result<SearchMethod> parse_search(std::string_view text);
@@ -38,6 +55,8 @@ struct PlanRequest {
   std::function<bool(const InstanceType&)> wanted{};
   int runners_up = 5;
   bool frontier = true;
+  RiskOfPlan risk{};                   ///< asked about the plan and its runners-up
+  std::optional<double> confidence{};  ///< wanted probability of keeping deadline and budget; needs `risk`
 };
 
 /// Machines of one offer in a plan.
@@ -60,6 +79,7 @@ struct PlanOption {
   double cost = 0;        ///< USD, running machines included
   double hourly = 0;      ///< USD/h, likewise
   double added_cost = 0;  ///< USD without the running machines: what plans are ordered by
+  std::optional<Risk> risk{};
 };
 
 struct Plan {
@@ -75,7 +95,8 @@ struct Plan {
   std::string search{};
   long long evaluated = 0;
   bool optimal = false;
-  double gap = 0;
+  double gap = 0;    ///< means nothing where a confidence was asked for
+  int assessed = 0;  ///< plans whose risk was looked at
   std::vector<PlanOption> ties{};
   std::vector<PlanOption> runners_up{};
   std::vector<PlanOption> frontier{};

@@ -88,6 +88,7 @@ class World {
     time.redundant += busy * trained * physics_.redundant_share();
     now_ = to;
     if (trained <= 0) return;
+    mark(to - Seconds(trained));
     since_checkpoint_ += Seconds(trained);
     if (since_checkpoint_ >= options_.figures.checkpoint_every) {
       since_checkpoint_ = Seconds(std::fmod(since_checkpoint_.count(), options_.figures.checkpoint_every.count()));
@@ -99,6 +100,11 @@ class World {
       if (samples >= left * (1 - 1e-9)) samples = std::max(left, 0.0);
     }
     tell(StepCommitted{generation_, controller_.committed(), samples});
+    mark(to);
+  }
+
+  void mark(Seconds time) {
+    if (options_.milestones) result_.milestones.push_back({time, controller_.committed()});
   }
 
   /// Everything due now: losses before arrivals, and the controller's own time last, when all of it is known.
@@ -183,6 +189,7 @@ class World {
     result_.machine_time.lost += time;
     tell(CheckpointDone{controller_.committed() - samples});
     tell(RolledBack{controller_.generation()});
+    mark(now_);
   }
 
   void note() {

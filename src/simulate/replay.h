@@ -26,6 +26,7 @@ struct ReplayOptions {
   SystemFigures figures{};
   std::uint64_t seed = 1;
   bool journal = false;
+  bool milestones = false;
 };
 
 /// Machine-seconds by what they were good for.
@@ -45,6 +46,13 @@ struct Moment {
   bool operator==(const Moment&) const = default;
 };
 
+/// Samples done so far; straight lines between milestones, drops where work was lost.
+struct Milestone {
+  Seconds time{};
+  double samples = 0;
+  bool operator==(const Milestone&) const = default;
+};
+
 struct Replay {
   double samples = 0;
   Usd cost{};
@@ -56,6 +64,7 @@ struct Replay {
   int preemptions = 0;
   std::vector<Moment> moments{};
   std::vector<std::string> journal{};
+  std::vector<Milestone> milestones{};  ///< where asked for
 };
 
 /// What would have happened: the controller that will run, driven by the trace with simulated time. Machines beyond the

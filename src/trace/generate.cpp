@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numbers>
 #include <numeric>
 
 #include "base/rng.h"
@@ -249,11 +248,6 @@ class Zone {
   long drought_until_ = 0;
 };
 
-double normal(Rng& rng) {
-  const double radius = std::sqrt(-2 * std::log1p(-rng.uniform()));
-  return radius * std::cos(2 * std::numbers::pi * rng.uniform());
-}
-
 /// Looked at once an hour, or once a gap where that is longer; in hundredths of a cent.
 std::vector<PricePoint> prices(const GeneratorOptions& options, Rng rng) {
   std::vector<PricePoint> points;
@@ -261,12 +255,12 @@ std::vector<PricePoint> prices(const GeneratorOptions& options, Rng rng) {
   const Seconds every = std::max(options.gap, Seconds(Hours(1)));
   const double kept = std::exp(-every / options.price_memory);
   const double spread = options.price_volatility;
-  double deviation = spread * normal(rng);
+  double deviation = spread * rng.normal();
   for (Seconds time{}; time < options.duration; time += every) {
     const double price = options.price->value * std::exp(deviation - spread * spread / 2);
     const UsdPerHour rounded{std::max(1.0, std::round(price * 1e4)) / 1e4};
     if (points.empty() || points.back().price != rounded) points.push_back({.time = time, .price = rounded});
-    deviation = kept * deviation + spread * std::sqrt(1 - kept * kept) * normal(rng);
+    deviation = kept * deviation + spread * std::sqrt(1 - kept * kept) * rng.normal();
   }
   return points;
 }

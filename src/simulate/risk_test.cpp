@@ -1,0 +1,213 @@
+#include "simulate/risk.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "support/problems.h"
+#include "trace/generate.h"
+
+namespace mayfly {
+namespace {
+
+Trace trace_of(std::vector<Series> series, Seconds duration) {
+  return {.name = "made", .duration = duration, .series = std::move(series)};
+}
+
+PlanLine line_of(const std::string& type, Market market, int count, double rate = 1) {
+  return {.type = type, .market = market, .count = count, .rate = {rate}};
+}
+
+/// Half the machines, half the pace; all of them do a job in 100 s.
+PaceOf proportional(int machines) {
+  return [machines](const std::vector<int>& counts) {
+    int there = 0;
+    for (const int count : counts) there += count;
+    return there / (100.0 * machines);
+  };
+}
+
+Series from_four_to_two() {
+  return {.type = "a",
+          .changes = {{.time = Seconds(0), .added = 4, .available = 4},
+                      {.time = Seconds(1000), .removed = 2, .available = 2}}};
+}
+
+// 4 of 4 until 1000 s: 10 jobs. Then 10 s of recovery, then half the pace: 990 s more are 4.95 jobs.
+TEST(Course, PaysForChangesAndTrainsWithWhatIsThere) {
+  const PlanOption option{.cluster = {line_of("a", Market::spot, 4, 3.6)}, .hourly = 4 * 3.6};
+  const auto held = holdings(option.cluster, trace_of({from_four_to_two()}, Seconds(2000)));
+  ASSERT_TRUE(held);
+  const Course course = course_of(option, *held, proportional(4), Seconds(10));
+  EXPECT_NEAR(course.at(1000).done, 10, 1e-9);
+  EXPECT_NEAR(course.at(1010).done, 10, 1e-9);
+  EXPECT_NEAR(course.at(2000).done, 14.95, 1e-9);
+  // 0.001 USD/s a machine: 4 for 1000 s, then 2, recovery included.
+  EXPECT_NEAR(course.at(2000).spent, 6, 1e-9);
+  // From 950 s: half a job by 1000 s, the other half in 100 s after the recovery.
+  ASSERT_TRUE(course.reached(950, 1));
+  EXPECT_NEAR(*course.reached(950, 1), 1110, 1e-9);
+  EXPECT_FALSE(course.reached(1950, 1));
+}
+
+TEST(Holdings, MachinesOnDemandStay) {
+  const auto held = holdings({line_of("a", Market::on_demand, 3), line_of("a", Market::spot, 3)},
+                             trace_of({from_four_to_two()}, Seconds(2000)));
+  ASSERT_TRUE(held);
+  EXPECT_EQ(held->moments.front().counts, (std::vector<int>{3, 3}));
+  EXPECT_EQ(held->moments.back().counts, (std::vector<int>{3, 2}));
+}
+
+// Lines of one type share what there is; 4 machines, then 2, for 3 and 2 wanted.
+TEST(Holdings, LinesOfOneTypeShareItsSeries) {
+  const auto held = holdings({line_of("a", Market::spot, 3), line_of("a", Market::spot, 2)},
+                             trace_of({from_four_to_two()}, Seconds(2000)));
+  ASSERT_TRUE(held);
+  EXPECT_EQ(held->moments.front().counts, (std::vector<int>{3, 1}));
+  EXPECT_EQ(held->moments.back().counts, (std::vector<int>{2, 0}));
+}
+
+TEST(Holdings, ZonesAreOneUnlessTheLineNamesOne) {
+  Series east = from_four_to_two();
+  east.zone = "east";
+  Series west{.type = "a", .zone = "west", .changes = {{.time = Seconds(0), .added = 1, .available = 1}}};
+  const Trace trace = trace_of({east, west}, Seconds(2000));
+  EXPECT_EQ(holdings({line_of("a", Market::spot, 9)}, trace)->moments.back().counts[0], 3);
+  PlanLine there = line_of("a", Market::spot, 9);
+  there.zone = "west";
+  EXPECT_EQ(holdings({there}, trace)->moments.back().counts[0], 1);
+}
+
+TEST(Holdings, ATraceOfOtherTypesSaysNothing) {
+  const auto held = holdings({line_of("b", Market::spot, 1)}, trace_of({from_four_to_two()}, Seconds(2000)));
+  ASSERT_FALSE(held);
+  EXPECT_NE(held.error().message.find("says nothing of b"), std::string::npos);
+  EXPECT_NE(held.error().message.find("it has a"), std::string::npos);
+  Series any = from_four_to_two();
+  any.type.clear();
+  EXPECT_TRUE(holdings({line_of("b", Market::spot, 1)}, trace_of({any}, Seconds(2000))));
+}
+
+// The trace's mean price is 2: twice and half of it double and halve the plan's 10.
+TEST(Holdings, PricesMoveAsTheTracesDo) {
+  Series series = from_four_to_two();
+  series.prices = {{Seconds(0), {3}}, {Seconds(1000), {1}}};
+  const auto held = holdings({line_of("a", Market::spot, 4, 10)}, trace_of({series}, Seconds(2000)));
+  ASSERT_TRUE(held);
+  EXPECT_DOUBLE_EQ(held->moments.front().rates[0], 15);
+  EXPECT_DOUBLE_EQ(held->moments.back().rates[0], 5);
+}
+
+Course steady(double end) { return Course({{}, {end, end / 3600, end / 3600}}); }
+
+TEST(Assess, WithoutWeatherOnlyThePredictionErrs) {
+  // Deadline = planned time * e^(sd): one deviation above the middle, 84.13 %.
+  const RiskQuestion question{.deadline = Seconds(3600 * std::exp(0.1)), .planned = Seconds(3600), .relative_sd = 0.1};
+  const Risk risk = assess(steady(1e6), question, {.windows = 100'000});
+  EXPECT_NEAR(risk.in_time->middle, 0.8413, 0.004);
+  EXPECT_NEAR(*risk.cost_p50, 1, 0.002);
+  EXPECT_NEAR(*risk.cost_p95, std::exp(0.1645), 0.005);
+}
+
+TEST(Assess, SameSeedSameAnswer) {
+  const RiskQuestion question{.deadline = Seconds(4000), .planned = Seconds(3600), .relative_sd = 0.1};
+  EXPECT_EQ(assess(steady(1e6), question, {}).in_time->middle, assess(steady(1e6), question, {}).in_time->middle);
+}
+
+TEST(Assess, JobsThatNeverEndHaveNoCost) {
+  const Course idle({{}, {1e5, 0, 1}});
+  const Risk risk = assess(idle, {.deadline = Seconds(4000), .planned = Seconds(3600)}, {.windows = 100});
+  EXPECT_EQ(risk.in_time->middle, 0);
+  EXPECT_FALSE(risk.cost_p50);
+}
+
+// Good hours and bad ones take turns of 10 h: a job of an hour fits into the next hour if now is good.
+TEST(Assess, WhatIsNowDecidesWhatComesNext) {
+  std::vector<Course::Point> points{{}};
+  for (int i = 0; i < 40; ++i) {
+    const auto& last = points.back();
+    points.push_back({last.time + 36000, last.done + (i % 2 == 0 ? 10.0 : 0.0), last.spent + 1});
+  }
+  const Course course(points);
+  const RiskQuestion question{.work = 0.9, .deadline = Seconds(3600), .planned = Seconds(0.9 * 3600)};
+  EXPECT_NEAR(assess(course, question, {}).in_time->middle, 0.5, 0.05);
+  const double good = 36 * 36000.0 + 7200;
+  EXPECT_GT(assess(course, question, {.now = Seconds(good)}).in_time->middle, 0.85);
+  EXPECT_LT(assess(course, question, {.now = Seconds(good + 36000)}).in_time->middle, 0.15);
+}
+
+// bench/risk does the same with 10,000 windows and every preset.
+TEST(Assess, PromisesAreKeptOnTheGenerator) {
+  const auto course = [](std::uint64_t seed) {
+    const auto trace =
+        generated_trace({.machines = 8, .duration = Hours(24 * 365), .gap = Seconds(300), .type = "a", .seed = seed});
+    const PlanOption option{.cluster = {line_of("a", Market::spot, 8)}};
+    return course_of(option, *holdings(option.cluster, *trace), proportional(8), Seconds(60));
+  };
+  const Course learned = course(1);
+  const Course tried = course(2);
+  const RiskQuestion job{.work = 144, .deadline = Seconds(15800), .planned = Seconds(14400)};
+  const double promised = assess(learned, job, {}).in_time->middle;
+  int kept = 0;
+  constexpr int kWindows = 2000;
+  for (int i = 0; i < kWindows; ++i) {
+    const double from = i * (tried.duration() / kWindows);
+    const auto reached = tried.reached(from, job.work);
+    kept += reached && *reached <= from + job.deadline->count() ? 1 : 0;
+  }
+  EXPECT_GT(promised, 0.1);
+  EXPECT_LT(promised, 0.98);
+  EXPECT_NEAR(kept / static_cast<double>(kWindows), promised, 0.03);
+}
+
+/// The spotDNN evaluation on a trace of its types in which p3 machines are scarce.
+struct Scarce {
+  Profile profile = support::shipped_profile("spotdnn-resnet110");
+  Catalog catalog = support::shipped_catalog("spotdnn");
+  Trace trace{};
+  PlanRequest request{.target = ToLoss{0.8}, .deadline = Seconds(2700), .frontier = false};
+
+  Scarce() {
+    auto made = generated_trace(
+        {.machines = 6, .duration = Hours(24 * 30), .lifetime = ExponentialLife{.mean = Hours(2)}, .rejoin = Hours(1)});
+    trace = *std::move(made);
+    request.risk = risk_on(profile, catalog, request, trace, {.windows = 1000});
+  }
+  std::variant<Plan, Infeasible> plan() const { return *make_plan(profile, catalog, request); }
+};
+
+TEST(Confidence, BuysMarginOrSaysNo) {
+  Scarce scarce;
+  const auto bare = std::get<Plan>(scarce.plan());
+  ASSERT_TRUE(bare.chosen.risk);
+  EXPECT_LT(bare.chosen.risk->in_time->middle, 0.9);
+  scarce.request.confidence = 0.9;
+  const auto sure = std::get<Plan>(scarce.plan());
+  EXPECT_GE(sure.chosen.risk->in_time->middle, 0.9);
+  EXPECT_GT(sure.chosen.cost, bare.chosen.cost);
+  EXPECT_FALSE(sure.optimal);
+  scarce.request.confidence = 0.999;
+  scarce.request.markets = {Market::spot};
+  const auto answer = scarce.plan();
+  const auto* no = std::get_if<Infeasible>(&answer);
+  ASSERT_NE(no, nullptr);
+  EXPECT_EQ(no->binding, "deadline");
+  ASSERT_TRUE(no->nearest && no->nearest->risk);
+}
+
+TEST(Confidence, PipelinesAreReplayed) {
+  const Profile profile = support::shipped_profile("parcae-bert");
+  const Catalog catalog = support::shipped_catalog("default");
+  const auto trace = generated_trace({.machines = 32, .duration = Hours(48), .type = "p3.2xlarge"});
+  PlanRequest request{.target = ForSteps{2000}, .deadline = Hours(4), .frontier = false};
+  request.risk = risk_on(profile, catalog, request, *trace, {.windows = 500});
+  const auto answer = make_plan(profile, catalog, request);
+  ASSERT_TRUE(answer) << answer.error().message;
+  const auto& plan = std::get<Plan>(*answer);
+  ASSERT_TRUE(plan.chosen.risk);
+  // Machines go now and then, so half the windows take at least as long as predicted.
+  EXPECT_GE(*plan.chosen.risk->time_p50, 0.97 * plan.chosen.time);
+}
+
+}  // namespace
+}  // namespace mayfly
