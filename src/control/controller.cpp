@@ -34,15 +34,27 @@ void Controller::on(Seconds now, const Joined& event) {
     gone_.insert(event.worker);
     return command(now, Release{event.worker}, "training is over");
   }
-  if (options_.most_machines > 0 && usable() >= options_.most_machines) {
-    gone_.insert(event.worker);
-    return command(now, Release{event.worker}, "more machines than any shape has");
-  }
   workers_[event.worker] = {.type = event.type, .zone = event.zone, .market = event.market, .price = event.price};
   rate_ += event.price;
   ++fresh_;
   unsettle(now);
   if (const auto notice = early_notices_.extract(event.worker)) on(now, notice.mapped());
+  if (options_.most_machines > 0 && usable() > options_.most_machines) give_back_one(now, event.worker);
+}
+
+void Controller::give_back_one(Seconds now, WorkerId newcomer) {
+  // A machine of the market takes the place of a rented one, which is dearer.
+  auto chosen = workers_.find(newcomer);
+  for (auto worker = workers_.begin(); worker != workers_.end(); ++worker) {
+    if (worker->second.market == Market::on_demand && !worker->second.leaving) chosen = worker;
+  }
+  if (chosen->second.known) {
+    ++known_lost_;
+  } else {
+    --fresh_;
+  }
+  command(now, Release{chosen->first}, "more machines than any shape has");
+  remove(chosen);
 }
 
 void Controller::on(Seconds now, const Notice& event) {

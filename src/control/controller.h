@@ -76,6 +76,7 @@ class Controller {
   void on(Seconds now, const Tick& event);
 
   void accrue(Seconds now);
+  void give_back_one(Seconds now, WorkerId newcomer);
   void remove(std::map<WorkerId, Worker>::iterator worker);
   void unsettle(Seconds now);
   void decide(Seconds now);

@@ -142,6 +142,19 @@ TEST(Controller, AMachineThatOutlivesItsNoticeIsGivenBack) {
   EXPECT_EQ(of_kind<Release>(driven.tell(100, Tick{})), std::vector<Release>{{1}});
 }
 
+// Four machines at most: the fifth of the market takes the place of the rented one; the sixth has no place.
+TEST(Controller, MachinesOfTheMarketTakeThePlaceOfRentedOnes) {
+  Driven driven(PolicyName::persist, {.most_machines = 4});
+  Joined rented = spot(2, 3.06);
+  rented.market = Market::on_demand;
+  for (const Joined& machine : {spot(1), rented, spot(3), spot(4)}) driven.tell(0, machine);
+  const auto fifth = driven.tell(60, spot(5));
+  EXPECT_EQ(of_kind<Release>(fifth), std::vector<Release>{{2}});
+  ASSERT_EQ(of_kind<Assign>(fifth).size(), 1u);
+  EXPECT_EQ(of_kind<Assign>(fifth)[0].members, (std::vector<WorkerId>{1, 5, 3, 4}));
+  EXPECT_EQ(driven.tell(90, spot(6)).front(), Command(Release{6}));
+}
+
 TEST(Controller, AfterTheEndMachinesAreSentBackAndNothingElse) {
   Driven driven(PolicyName::reactive, {.promise = {.samples = 10}});
   driven.tell(0, spot(1));
