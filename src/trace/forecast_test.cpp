@@ -240,7 +240,8 @@ TEST(RollingError, ReproducesParcaesErrorOnTheP3Trace) {
     double normalised = 0;
     for (std::uint64_t seed = 1; seed <= 8; ++seed) {
       const auto methods = point_forecasts({.history = history, .least = 8, .most = 32, .seed = seed});
-      const auto parcae = std::find_if(methods.begin(), methods.end(), [](const auto& m) { return m.name == "parcae"; });
+      const auto parcae =
+          std::find_if(methods.begin(), methods.end(), [](const auto& m) { return m.name == "parcae"; });
       const ForecastError error = rolling_error(parcae->next, *series, horizon, history);
       mae += error.mae / 8;
       normalised += error.normalised_l1 / 8;

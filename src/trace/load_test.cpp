@@ -34,8 +34,9 @@ TEST(Events, KeepTheirTimesAndTheStaysOfMachines) {
   const Series& series = trace.series[0];
   EXPECT_EQ(changes_of(series), (Rows{{480, 2, 0, 2}, {540, 1, 1, 2}, {600, 0, 1, 1}}));
   // The last figure is the rank among the losses.
-  const std::vector<Stay> stays{
-      {Seconds(480), Seconds(540), true, 0}, {Seconds(480), Seconds(600), true, 1}, {Seconds(540), Seconds(660), false, 0}};
+  const std::vector<Stay> stays{{Seconds(480), Seconds(540), true, 0},
+                                {Seconds(480), Seconds(600), true, 1},
+                                {Seconds(540), Seconds(660), false, 0}};
   EXPECT_EQ(series.stays, stays);
   EXPECT_EQ(available_at(series, Seconds(479)), 0);
 }

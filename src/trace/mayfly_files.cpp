@@ -20,8 +20,8 @@ double bounded(JsonReader& json, double least, double most, std::string_view wan
 
 Seconds time_in(JsonReader& json) { return Seconds(bounded(json, 0, kLatest, "a time of 0 or more seconds")); }
 
-/// Calls `read` for each part of a list of exactly N.
-template <std::size_t N, class Read>
+/// Calls `read` for each part of a list of N, or of as few as Least.
+template <std::size_t N, std::size_t Least = N, class Read>
 void parts(JsonReader& json, std::string_view wanted, Read read) {
   std::size_t size = 0;
   json.begin_list(wanted);
@@ -29,7 +29,7 @@ void parts(JsonReader& json, std::string_view wanted, Read read) {
     if (size == N) json.reject(fmt::format("more than {} parts, want {}", N, wanted));
     if (json.ok()) read(size++);
   }
-  if (size != N) json.reject(fmt::format("{} parts, want {}", size, wanted));
+  if (size < Least) json.reject(fmt::format("{} parts, want {}", size, wanted));
 }
 
 void read_changes(JsonReader& json, Series& series) {
@@ -70,10 +70,11 @@ void read_stays(JsonReader& json, Series& series) {
   json.begin_list();
   while (json.next_item()) {
     Stay stay;
-    parts<3>(json, "[begin, end, preempted]", [&](std::size_t part) {
+    parts<4, 3>(json, "[begin, end, preempted]", [&](std::size_t part) {
       if (part == 0) stay.begin = time_in(json);
       if (part == 1) stay.end = time_in(json);
       if (part == 2) stay.preempted = json.flag("true or false");
+      if (part == 3) stay.loss = json.integer(0, 1'000'000'000, "a rank of 0 or more");
     });
     if (stay.end < stay.begin)
       json.reject(

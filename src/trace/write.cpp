@@ -38,8 +38,10 @@ void put_series(std::string& out, const Series& series) {
            [&](const Change& c) { put(out, "[{}, {}, {}]", c.time.count(), c.added, c.removed); });
   put_list(out, "prices", series.prices,
            [&](const PricePoint& p) { put(out, "[{}, {}]", p.time.count(), p.price.value); });
-  put_list(out, "stays", series.stays,
-           [&](const Stay& s) { put(out, "[{}, {}, {}]", s.begin.count(), s.end.count(), s.preempted); });
+  put_list(out, "stays", series.stays, [&](const Stay& s) {
+    put(out, "[{}, {}, {}", s.begin.count(), s.end.count(), s.preempted);
+    out += s.loss > 0 ? fmt::format(", {}]", s.loss) : "]";
+  });
 }
 
 Result<const Series*> only_series(const Trace& trace) {
@@ -75,6 +77,7 @@ Result<std::string> events_text(const Trace& trace) {
   struct Event {
     Seconds time{};
     bool removed = false;
+    int loss = 0;
     std::size_t machine = 0;
     auto operator<=>(const Event&) const = default;
   };
@@ -82,7 +85,7 @@ Result<std::string> events_text(const Trace& trace) {
   for (std::size_t i = 0; i < (*series)->stays.size(); ++i) {
     const Stay& stay = (*series)->stays[i];
     events.push_back({.time = stay.begin, .machine = i + 1});
-    if (stay.preempted) events.push_back({.time = stay.end, .removed = true, .machine = i + 1});
+    if (stay.preempted) events.push_back({.time = stay.end, .removed = true, .loss = stay.loss, .machine = i + 1});
   }
   std::sort(events.begin(), events.end());
   std::string out;
