@@ -136,6 +136,7 @@ void FaultChecks::obey(const Assign& command) {
           "assign seats nobody twice");
   require(command.next_sample == end(),
           fmt::format("assign starts at {}, committed is {}", command.next_sample, end()));
+  require(command.lost >= 0 && command.lost <= command.machines_before, "no more are lost than there were");
   for (const WorkerId worker : command.members) {
     const Told& told = told_[worker];
     require(told.here(), fmt::format("assign names w{}, which is not there", worker));
