@@ -7,4 +7,4 @@ echo
 echo
 "$1" replay --profile parcae-bert --trace gcp-v100 --policy liveput --pipelines uneven --spares warm
 echo
-"$1" replay --profile parcae-bert --trace drought --policy persist,deadline --samples 60000000 --deadline 50h
+"$1" replay --profile parcae-bert --trace drought --policy persist,deadline,liveput --samples 60000000 --deadline 50h

@@ -211,45 +211,36 @@ class LiveputPolicy : public Policy {
   bool started_ = false;
 };
 
-/// Uniform progress: a deadline is met by being, at every moment, at least as far as the clock. Behind that line, or so
-/// late that only machines nobody takes will do, on-demand machines fill up what the spot market does not give.
-class UniformProgress : public Policy {
+/// When machines are rented on demand to keep a deadline.
+enum class TopUp {
+  behind,     ///< uniform progress: whenever the run is not as far as the clock
+  last_call,  ///< only when machines nobody takes are the last way to make it
+};
+
+/// Keeps a promise of so many samples by a deadline: on-demand machines fill up what the spot market does not give, and
+/// go back when they are not needed. The shape is the inner policy's affair.
+class Promised : public Policy {
  public:
-  UniformProgress(const Shapes& shapes, const MigrationCosts& costs, const PolicyOptions& options)
-      : shapes_(shapes), options_(options), inner_(shapes, costs, options) {}
+  Promised(const Shapes& shapes, const PolicyOptions& options, TopUp when, std::unique_ptr<Policy> inner)
+      : shapes_(shapes), options_(options), when_(when), inner_(std::move(inner)) {}
 
   Decision decide(const Situation& s) override {
-    Decision decision{.shape = inner_.choice(s), .on_demand = s.on_demand, .reason = "on schedule"};
-    if (!s.target || !s.deadline) return decision;
+    if (!s.target || !s.deadline) return inner_->decide(s);
+    const auto [on_demand, reason] = wanted(s);
     const int arrived = s.on_demand - s.ordered;
-    const double left = std::max(0.0, *s.target - s.done);
-    const Seconds time = *s.deadline - s.now;
-    const double line = *s.target * std::min(1.0, s.now / *s.deadline);
-    const int most = std::clamp(options_.most_machines, shapes_.least_machines(), shapes_.most_machines());
-    const double fastest = shapes_.speed(*shapes_.best(most));
-    const bool last_call = time <= Seconds(kReserve * left / fastest) + kLead;
-    if (time.count() > 0 && (last_call || s.done < line)) {
-      // The fewest machines that still make it, with a reserve for what changes cost.
-      const double wanted = last_call ? fastest : kReserve * left / time.count();
-      int machines = shapes_.least_machines();
-      while (machines < most && shapes_.speed(*shapes_.best(machines)) < wanted) ++machines;
-      const int spot = s.machines() - arrived;
-      decision.on_demand = std::max(0, machines - spot);
-      decision.reason = last_call ? "only machines nobody takes will do" : "behind the clock";
-    } else if (s.done > line + kAhead * *s.target) {
-      decision.on_demand = 0;
-      decision.reason = "ahead of the clock";
-    }
-    if (decision.on_demand < arrived) {
+    Situation after = s;
+    if (on_demand < arrived) {
       // The youngest go first, and those who came since the last decision were never part of it.
-      const int released = arrived - decision.on_demand;
+      const int released = arrived - on_demand;
       const int fresh = std::min(released, s.outlook.added);
-      Situation without = s;
-      without.outlook.added -= fresh;
-      without.outlook.removed += released - fresh;
-      decision.shape = inner_.choice(without);
+      after.outlook.added -= fresh;
+      after.outlook.removed += released - fresh;
     }
-    decision.again = s.now + kCheck;
+    Decision decision = inner_->decide(after);
+    decision.on_demand = on_demand;
+    if (!reason.empty()) decision.reason = reason;
+    const Seconds check = s.now + kCheck;
+    decision.again = decision.again ? std::min(*decision.again, check) : check;
     return decision;
   }
 
@@ -260,9 +251,37 @@ class UniformProgress : public Policy {
   /// From being too late to the first step of a machine on demand: the next check, and its start.
   static constexpr Seconds kLead = kCheck + Seconds(5 * 60.0);
 
+  struct Wanted {
+    int on_demand = 0;
+    std::string_view reason{};
+  };
+
+  Wanted wanted(const Situation& s) const {
+    const double left = std::max(0.0, *s.target - s.done);
+    const Seconds time = *s.deadline - s.now;
+    const double line = *s.target * std::min(1.0, s.now / *s.deadline);
+    const int most = std::clamp(options_.most_machines, shapes_.least_machines(), shapes_.most_machines());
+    const double fastest = shapes_.speed(*shapes_.best(most));
+    const Seconds need(kReserve * left / fastest);
+    const bool last_call = time <= need + kLead;
+    const bool behind = when_ == TopUp::behind && s.done < line;
+    if (time.count() > 0 && (last_call || behind)) {
+      // The fewest machines that still make it, with a reserve for what changes cost.
+      const double speed = last_call ? fastest : kReserve * left / time.count();
+      int machines = shapes_.least_machines();
+      while (machines < most && shapes_.speed(*shapes_.best(machines)) < speed) ++machines;
+      const int spot = s.machines() - (s.on_demand - s.ordered);
+      return {std::max(0, machines - spot), last_call ? "only machines nobody takes will do" : "behind the clock"};
+    }
+    const bool ahead = when_ == TopUp::behind ? s.done > line + kAhead * *s.target : time > need + 2 * kLead;
+    if (ahead && s.on_demand > 0) return {0, "ahead of the clock"};
+    return {s.on_demand, {}};
+  }
+
   const Shapes& shapes_;
   PolicyOptions options_;
-  Persist inner_;
+  TopUp when_;
+  std::unique_ptr<Policy> inner_;
 };
 
 }  // namespace
@@ -307,9 +326,11 @@ std::unique_ptr<Policy> make_policy(PolicyName name, const Shapes& shapes, const
     case PolicyName::persist:
       return std::make_unique<Persist>(shapes, costs, options);
     case PolicyName::liveput:
-      return std::make_unique<LiveputPolicy>(shapes, costs, options);
+      return std::make_unique<Promised>(shapes, options, TopUp::last_call,
+                                        std::make_unique<LiveputPolicy>(shapes, costs, options));
     case PolicyName::deadline:
-      return std::make_unique<UniformProgress>(shapes, costs, options);
+      return std::make_unique<Promised>(shapes, options, TopUp::behind,
+                                        std::make_unique<Persist>(shapes, costs, options));
   }
   return nullptr;
 }
