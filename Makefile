@@ -6,6 +6,8 @@ JOBS ?= $(shell nproc)
 
 run: build
 	@examples/02-plan/run.sh build/mayfly
+	@echo
+	@examples/03-replay/run.sh build/mayfly
 
 test: deps-dev
 	cmake --preset release > /dev/null
@@ -39,7 +41,10 @@ bench: deps-dev
 	build/bench/accuracy
 	build/bench/predict
 	build/bench/plan
+	build/bench/forecast data/traces
 	build/bench/liveput
+	build/bench/replay
+	build/bench/risk generator
 
 clean:
 	rm -rf build build-debug build-clang
