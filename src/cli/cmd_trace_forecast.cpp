@@ -8,6 +8,7 @@
 #include "cli/command.h"
 #include "cli/trace_flags.h"
 #include "trace/forecast.h"
+#include "trace/weather.h"
 
 namespace mayfly::cli {
 namespace {
@@ -30,6 +31,27 @@ struct Row {
   std::vector<double> counts{};
   ForecastError error{};
 };
+
+/// The count that is not exceeded with this probability, interval by interval.
+std::vector<int> quantiles(const std::vector<std::vector<double>>& likely, double probability) {
+  std::vector<int> counts;
+  for (const auto& interval : likely) {
+    double below = interval[0];
+    int count = 0;
+    while (below < probability && count + 1 < static_cast<int>(interval.size()))
+      below += interval[static_cast<std::size_t>(++count)];
+    counts.push_back(count);
+  }
+  return counts;
+}
+
+/// How the counts are spread, as learned from the whole trace.
+std::vector<std::vector<double>> spread(const std::vector<Interval>& past, int most, int horizon) {
+  Weather weather(most);
+  for (std::size_t i = 1; i < past.size(); ++i)
+    weather.observe(past[i - 1].available, {past[i].added, past[i].removed});
+  return weather.distribution(past.back().available, horizon);
+}
 
 int forecast_trace(const Options& options) {
   const auto trace = options.flags.load(options.file);
@@ -67,6 +89,11 @@ int forecast_trace(const Options& options) {
                          {"origins", row.error.origins},
                          {"mae", known ? Json(row.error.mae) : Json()},
                          {"normalised_l1", known ? Json(row.error.normalised_l1) : Json()}});
+      if (row.method == "weather") {
+        const auto likely = spread(past, most, options.horizon);
+        methods.back()["available_p10"] = quantiles(likely, 0.1);
+        methods.back()["available_p90"] = quantiles(likely, 0.9);
+      }
     }
     print_json({{"trace", trace->name},
                 {"interval_s", interval->count()},
@@ -86,6 +113,11 @@ int forecast_trace(const Options& options) {
                fmt::format("{:g}", fmt::join(row.counts, " "))});
   }
   fmt::print("{}", table.text());
+  if (!rows.empty() && rows.back().method == "weather") {
+    const auto likely = spread(past, most, options.horizon);
+    fmt::print("weather, 8 of 10 between {} and {}\n", fmt::join(quantiles(likely, 0.1), " "),
+               fmt::join(quantiles(likely, 0.9), " "));
+  }
   return kDone;
 }
 

@@ -10,6 +10,8 @@ namespace {
 
 /// Of an event's sizes.
 constexpr double kRare = 0.005;
+/// Shapes that may be taken with one number of machines: beyond the fastest so many, others only take time to weigh.
+constexpr std::size_t kMostWorthwhile = 24;
 /// Intervals by which earlier values are carried on when the weather has taught more.
 constexpr int kRefresh = 4;
 /// A blind plan may hope for so many machines more than there are; if they do not come, it shrinks.
@@ -33,8 +35,15 @@ Liveput::Liveput(const Shapes& shapes, const MigrationCosts& costs, int most_mac
     for (int shape = 0; fastest && shape < size_; ++shape) {
       if (shapes[shape].machines() > n || shapes.speed(shape) < options.keep * shapes.speed(*fastest)) continue;
       worthwhile_.back().push_back(shape);
-      ever[static_cast<std::size_t>(shape)] = true;
     }
+    std::vector<int>& kept = worthwhile_.back();
+    if (kept.size() > kMostWorthwhile) {
+      std::sort(kept.begin(), kept.end(),
+                [&](int a, int b) { return std::pair(-shapes.speed(a), a) < std::pair(-shapes.speed(b), b); });
+      kept.resize(kMostWorthwhile);
+      std::sort(kept.begin(), kept.end());
+    }
+    for (const int shape : kept) ever[static_cast<std::size_t>(shape)] = true;
   }
   for (int shape = 0; shape < size_; ++shape) {
     if (ever[static_cast<std::size_t>(shape)] || options.sight == Sight::blind) held_.push_back(shape);

@@ -2,10 +2,15 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "predict/worker.h"
 
 namespace mayfly {
 namespace {
+
+/// Data parallel jobs grow no wider: tables of changes grow with the square, and predictions reach no further.
+constexpr int kWidest = 256;
 
 Result<Shapes> data_parallel_shapes(const Profile& profile, const InstanceType& type, const Catalog& catalog,
                                     int most_machines) {
@@ -42,8 +47,9 @@ Result<Job> make_job(const Profile& profile, const Catalog& catalog, const JobRe
   const auto type = lookup(catalog, type_name);
   if (!type) return unexpected(type.error());
   if (!(*type)->on_demand) return fail("{} has no on-demand price in catalogue '{}'", type_name, catalog.name);
-  auto shapes = profile.pipeline ? pipeline_shapes(profile)
-                                 : data_parallel_shapes(profile, **type, catalog, std::max(1, request.most_machines));
+  auto shapes = profile.pipeline
+                    ? pipeline_shapes(profile)
+                    : data_parallel_shapes(profile, **type, catalog, std::clamp(request.most_machines, 1, kWidest));
   if (!shapes) return unexpected(shapes.error());
   if (request.uneven) shapes = with_uneven(*shapes);
   const double batch = profile.pipeline ? profile.pipeline->global_batch : 0;
