@@ -175,10 +175,11 @@ Json row_json(const Row& row, double ideal) {
 
 void print_rows(const Inputs& inputs, const Job& job, const std::vector<Row>& rows, double ideal) {
   const TraceStats stats = trace_stats(inputs.series, inputs.trace.duration, inputs.trace.start_unix);
+  const std::string spot = inputs.series.prices.empty() ? fmt::format("{:.3f}", job.spot.value) : "as the trace has it";
   fmt::print(
-      "{} on {}: {}, {:.1f} machines on average ({} at most), {} preemptions; spot {:.3f}, on demand {:.3f} USD/h\n",
+      "{} on {}: {}, {:.1f} machines on average ({} at most), {} preemptions; USD/h: spot {}, on demand {:.3f}\n",
       inputs.profile.name, inputs.trace.name, format_duration(inputs.trace.duration), stats.mean_available.value_or(0),
-      stats.max_available, stats.instances_preempted, job.spot.value, job.on_demand.value);
+      stats.max_available, stats.instances_preempted, spot, job.on_demand.value);
   Table table({"POLICY", ">SAMPLES", ">SAMPLES/S", ">OF IDEAL", ">COST", ">USD/M", ">USEFUL", ">REDUND.", ">RECONF.",
                ">LOST", ">IDLE", ">CHANGES"});
   for (const Row& row : rows) {
