@@ -168,6 +168,7 @@ Json row_json(const Row& row, double ideal) {
                        {"available", moment.available},
                        {"data_parallel", moment.shape.data_parallel},
                        {"stages", moment.shape.stages}});
+    if (moment.shape.extra > 0) moments.back()["extra"] = moment.shape.extra;
   }
   json["intervals"] = std::move(moments);
   return json;
