@@ -7,7 +7,7 @@
 namespace mayfly {
 namespace {
 
-#ifdef __SANITIZE_ADDRESS__
+#ifdef MAYFLY_SANITIZED
 constexpr bool kSanitized = true;
 #elif defined(__has_feature)
 constexpr bool kSanitized = __has_feature(address_sanitizer);
