@@ -9,8 +9,6 @@ namespace {
 
 #ifdef MAYFLY_SANITIZED
 constexpr bool kSanitized = true;
-#elif defined(__has_feature)
-constexpr bool kSanitized = __has_feature(address_sanitizer);
 #else
 constexpr bool kSanitized = false;
 #endif
