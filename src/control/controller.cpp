@@ -7,7 +7,7 @@
 namespace mayfly {
 
 Controller::Controller(const Shapes& shapes, std::unique_ptr<Policy> policy, ControllerOptions options)
-    : shapes_(shapes), policy_(std::move(policy)), options_(std::move(options)) {}
+    : shapes_(shapes), policy_(std::move(policy)), options_(options) {}
 
 Reaction Controller::step(Seconds now, const Event& event) {
   reaction_ = {};

@@ -58,11 +58,14 @@ Liveput::Liveput(const Shapes& shapes, const MigrationCosts& costs, int most_mac
     std::sort(plans.begin(), plans.end());
     plans.erase(std::unique(plans.begin(), plans.end()), plans.end());
   }
-  tables_.assign(static_cast<std::size_t>((most_ + 1) * (most_ + 1)), nullptr);
+  const auto counts = static_cast<std::size_t>(most_) + 1;
+  tables_.assign(counts * counts, nullptr);
 }
 
 const MigrationCosts::Table& Liveput::costs(int machines, int lost) const {
-  const MigrationCosts::Table*& table = tables_[static_cast<std::size_t>(machines * (most_ + 1) + lost)];
+  const MigrationCosts::Table*& table =
+      tables_[static_cast<std::size_t>(machines) * (static_cast<std::size_t>(most_) + 1) +
+              static_cast<std::size_t>(lost)];
   if (table == nullptr) table = &costs_.table(machines, lost);
   return *table;
 }

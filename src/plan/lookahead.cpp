@@ -19,10 +19,10 @@ struct State {
 
 class Level {
  public:
-  explicit Level(int size) : place_(static_cast<std::size_t>(2 * (size + 1)), kNowhere) {}
+  explicit Level(int size) : place_(2 * (static_cast<std::size_t>(size) + 1), kNowhere) {}
 
   void offer(const State& state, const std::vector<State>& previous, const Shapes& shapes) {
-    int& place = place_[static_cast<std::size_t>(2 * state.shape + (state.unfinished ? 1 : 0))];
+    int& place = place_[2 * static_cast<std::size_t>(state.shape) + (state.unfinished ? 1 : 0)];
     if (place == kNowhere) {
       place = static_cast<int>(states_.size());
       states_.push_back(state);

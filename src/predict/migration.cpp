@@ -75,26 +75,17 @@ std::vector<int> stage_cuts(int layers, int stages) {
 }
 
 // Tables point at their costs, so a move leaves them behind; they are filled again when asked for.
-MigrationCosts::MigrationCosts(MigrationCosts&& other) noexcept : shapes_(other.shapes_) { *this = std::move(other); }
-
-MigrationCosts& MigrationCosts::operator=(MigrationCosts&& other) noexcept {
-  if (this == &other) return *this;
-  shapes_ = std::move(other.shapes_);
-  options_ = other.options_;
-  constant_ = other.constant_;
-  layer_ends_ = std::move(other.layer_ends_);
-  cuts_ = std::move(other.cuts_);
-  transfers_ = std::move(other.transfers_);
-  builds_ = std::move(other.builds_);
-  restart_ = std::move(other.restart_);
-  checkpoint_ = other.checkpoint_;
-  error_ = other.error_;
-  lacking_ = std::move(other.lacking_);
-  same_depth_ = std::move(other.same_depth_);
-  missing_ = std::move(other.missing_);
-  tables_.clear();
-  return *this;
-}
+MigrationCosts::MigrationCosts(MigrationCosts&& other) noexcept
+    : shapes_(std::move(other.shapes_)),
+      options_(other.options_),
+      constant_(other.constant_),
+      layer_ends_(std::move(other.layer_ends_)),
+      cuts_(std::move(other.cuts_)),
+      transfers_(std::move(other.transfers_)),
+      builds_(std::move(other.builds_)),
+      restart_(std::move(other.restart_)),
+      checkpoint_(other.checkpoint_),
+      error_(other.error_) {}
 
 Result<MigrationCosts> MigrationCosts::make(const Profile& profile, const Shapes& shapes, MigrationOptions options) {
   if (!profile.pipeline) return fail("profile {} has no pipeline section", profile.name);
@@ -404,7 +395,8 @@ MigrationCosts::Table::Table(const MigrationCosts& costs, int machines, int lost
       machines_(machines),
       lost_(lost),
       size_(costs.shapes_.size()),
-      entries_(static_cast<std::size_t>((size_ + 1) * size_), std::numeric_limits<double>::quiet_NaN()) {}
+      entries_((static_cast<std::size_t>(size_) + 1) * static_cast<std::size_t>(size_),
+               std::numeric_limits<double>::quiet_NaN()) {}
 
 const MigrationCosts::Table& MigrationCosts::table(int machines, int lost) const {
   auto& table = tables_[{machines, lost}];

@@ -41,7 +41,7 @@ std::vector<int> stage_cuts(int layers, int stages);
 class MigrationCosts {
  public:
   MigrationCosts(MigrationCosts&& other) noexcept;
-  MigrationCosts& operator=(MigrationCosts&& other) noexcept;
+  MigrationCosts& operator=(MigrationCosts&&) = delete;
   ~MigrationCosts() = default;
 
   /// Needs layers, transfers and restart costs in the profile's pipeline section.
@@ -54,7 +54,8 @@ class MigrationCosts {
   class Table {
    public:
     double operator()(int from, int to) const {
-      double& cost = entries_[static_cast<std::size_t>(from * size_ + to)];
+      double& cost =
+          entries_[static_cast<std::size_t>(from) * static_cast<std::size_t>(size_) + static_cast<std::size_t>(to)];
       if (std::isnan(cost)) cost = costs_->change(machines_, from, lost_, to);
       return cost;
     }

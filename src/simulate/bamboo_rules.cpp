@@ -50,7 +50,7 @@ void Simulation::happen(const Event& event) {
 void Simulation::lose(int machine) {
   const auto at = find(machine);
   if (at == machines_.end()) return;
-  const Machine lost = *at;
+  const Machine lost = std::move(*at);
   machines_.erase(at);
   ++run_.preemptions;
   removals_.push_back(now_);
