@@ -34,18 +34,25 @@ Result<std::string> load_text(const fs::path& path) {
 }
 
 Result<void> save_text(const fs::path& path, std::string_view text) {
-  const fs::path partial = path.string() + fmt::format(".{}.partial", ::getpid());
   std::error_code ignored;
+  const auto status = fs::status(path, ignored);
+  if (fs::is_directory(status)) return fail("{}: is a folder, want a file", path.string());
+  // A device or a pipe is written to; putting a file in its place would take it away from everybody.
+  const bool in_place = fs::exists(status) && !fs::is_regular_file(status);
+  if (fs::is_regular_file(status) && (status.permissions() & fs::perms::owner_write) == fs::perms::none)
+    return fail("{}: is read-only", path.string());
+  const fs::path partial = in_place ? path : fs::path(path.string() + fmt::format(".{}.partial", ::getpid()));
   {
     std::ofstream out(partial, std::ios::binary | std::ios::trunc);
     out.write(text.data(), static_cast<std::streamsize>(text.size()));
     out.flush();
     if (!out) {
       const std::string reason = std::strerror(errno);
-      fs::remove(partial, ignored);
+      if (!in_place) fs::remove(partial, ignored);
       return fail("{}: cannot write: {}", path.string(), reason);
     }
   }
+  if (in_place) return {};
   std::error_code error;
   fs::rename(partial, path, error);
   if (error) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <memory>
 
 #include "base/file.h"
@@ -104,6 +105,8 @@ Result<Inputs> load(const Options& options) {
     if (!every) return unexpected(every.error());
     replay.figures.checkpoint_every = *every;
   }
+  if (options.samples && !std::isfinite(*options.samples)) return fail("--samples {}: want a number", *options.samples);
+  if (options.budget && !std::isfinite(*options.budget)) return fail("--budget {}: want a number", *options.budget);
   replay.promise.samples = options.samples;
   if (options.budget) replay.promise.budget = Usd{*options.budget};
   replay.lookahead = options.lookahead;
@@ -242,10 +245,21 @@ int replay_bamboo(const Inputs& inputs, const Options& options) {
   return kDone;
 }
 
+/// The offline optimum of a longer trace is left out: it is a yardstick, not worth a wait.
+constexpr double kMostStepsToOptimum = 50'000;
+/// Beyond this an answer interval by interval takes minutes.
+constexpr double kMostIntervals = 1e6;
+
 Result<void> check(const Options& options, const Inputs& inputs) {
   const auto has = [&](PolicyName policy) {
     return std::find(inputs.policies.begin(), inputs.policies.end(), policy) != inputs.policies.end();
   };
+  const double intervals = inputs.trace.duration / inputs.options.interval;
+  const bool stepwise = std::any_of(inputs.policies.begin(), inputs.policies.end(),
+                                    [&](PolicyName policy) { return by_interval(options, policy); });
+  if ((stepwise || !options.compat.empty() || options.blind) && intervals > kMostIntervals)
+    return fail("{}: {:.3g} intervals of {}, want at most {:g} with --blind, --oracle or --compat", options.trace,
+                intervals, format_duration(inputs.options.interval), kMostIntervals);
   if (options.oracle && !has(PolicyName::liveput))
     return fail("--oracle tells the future to liveput: add it to --policy");
   if (has(PolicyName::deadline) && (!options.samples || options.deadline.empty()))
@@ -324,7 +338,8 @@ int replay_trace(const Options& options) {
             {"time_s", took.count()}};
   if (!options.samples) {
     json["ideal_samples"] = ideal;
-    json["offline_optimum_samples"] = offline_optimum(inputs->series, duration, *job, inputs->options.interval);
+    if (duration / inputs->options.interval <= kMostStepsToOptimum)
+      json["offline_optimum_samples"] = offline_optimum(inputs->series, duration, *job, inputs->options.interval);
   }
   if (job->costs.error().count() > 0) json["cost_error_s"] = job->costs.error().count();
   print_json(json);

@@ -1,5 +1,7 @@
 #include <fmt/core.h>
 
+#include <filesystem>
+
 #include <memory>
 
 #include "base/file.h"
@@ -158,6 +160,9 @@ Result<void> cut(Trace& trace, const Options& options) {
 }
 
 int convert(const Options& options) {
+  std::error_code ignored;
+  if (std::filesystem::equivalent(options.files[0], options.output, ignored))
+    return bad_input({fmt::format("-o {}: is the trace that is read, want another file", options.output)});
   auto trace = options.flags.load(options.files[0]);
   if (!trace) return bad_input(trace.error());
   const auto of_file = [&](const Error& error) {

@@ -185,7 +185,14 @@ void add_trace_generate(CLI::App& verb, int& code) {
   action->add_option("--droughts-per-day", options->droughts_per_day, "times a day when nothing can be had");
   action->add_option("--drought-length", options->drought_length, "mean length of those (default 2h)");
   action->add_option("--drought-level", options->drought_level, "machines left when one begins (default 0)");
-  action->add_option("--price", options->price, "mean spot price, USD per hour");
+  action->add_option("--price", options->price, "mean spot price, USD per hour")
+      ->check(
+          [](const std::string& seen) {
+            const auto price = parse_number(seen);
+            return price && *price > 0 && *price <= 1e6 ? std::string()
+                                                        : "'" + seen + "', want above 0 and at most 10^6";
+          },
+          "");
   action->add_option("--price-volatility", options->price_volatility, "deviation of the price's logarithm");
   action->add_option("--zones", options->zones, "names of zones, independent of each other: a,b")->delimiter(',');
   action->add_option("--type", options->type, "instance type");

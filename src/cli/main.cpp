@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <exception>
 
 #include "cli/command.h"
@@ -49,6 +50,10 @@ int main(int argc, char** argv) {
     return bad_input({fmt::format("{} (see mayfly {}--help)", message, known != nullptr ? verb + " " : "")});
   } catch (const std::exception& error) {
     fmt::print(stderr, "mayfly: {}\n", error.what());
+    return kFailed;
+  }
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+    fmt::print(stderr, "mayfly: standard output: cannot write\n");
     return kFailed;
   }
   return code;

@@ -53,7 +53,9 @@ class World {
 
  private:
   PolicyOptions policy_options() const {
-    return {.interval = options_.interval, .lookahead = options_.lookahead, .most_machines = most_machines()};
+    // With a deadline machines on demand may fill up what the trace never had.
+    const int most = options_.promise.deadline ? job_.shapes.most_machines() : most_machines();
+    return {.interval = options_.interval, .lookahead = options_.lookahead, .most_machines = most};
   }
   int most_machines() const {
     int most = 0;

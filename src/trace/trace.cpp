@@ -1,6 +1,7 @@
 #include "trace/trace.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 namespace mayfly {
@@ -41,14 +42,19 @@ Series slice(const Series& series, Seconds from, Seconds to) {
 Series capped(const Series& series, int most) {
   Series cut{.type = series.type, .zone = series.zone, .prices = series.prices};
   int held = 0;
+  int before = 0;
+  double due = 0;  // losses that are ours by share, not yet suffered
   for (const Change& change : series.changes) {
-    // Those beyond the cap are the first to go: somebody who holds `most` of many alike loses the fewest this way.
-    const int after_loss = std::min(held, change.available - change.added);
+    // Of machines that are all alike, those held suffer their share; others take the empty places at once.
+    if (before > 0) due += static_cast<double>(held) / before * change.removed;
     const int after = std::min(most, change.available);
-    const int kept = std::min(std::max(after_loss, 0), after);
+    const int hit = std::min(held, static_cast<int>(std::floor(due + 1e-9)));
+    due -= hit;
+    const int kept = std::min(held - hit, after);
     if (cut.changes.empty() || kept != held || after != kept)
       cut.changes.push_back({.time = change.time, .added = after - kept, .removed = held - kept, .available = after});
     held = after;
+    before = change.available;
   }
   return cut;
 }
