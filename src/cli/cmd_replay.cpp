@@ -30,7 +30,6 @@ struct Options {
   std::string pipelines = "even";
   std::string checkpoint_every{};
   std::string journal{};
-  std::string price{};
   int lookahead = 12;
   bool oracle = false;
   bool blind = false;
