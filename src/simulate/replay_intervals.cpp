@@ -165,6 +165,8 @@ Replay replay_by_interval(const Series& series, Seconds duration, const Job& job
   if (learns) learner.emplace(job, options, most_of(held));
   Replay result;
   Stand stand;
+  UsdPerHour price = job.spot;
+  auto next_price = held.prices.begin();
   std::map<std::pair<int, int>, std::optional<int>> persisted;  // by machines and shape, when nothing is foreseen
   for (std::size_t at = 0; at < truth.size(); ++at) {
     const Outlook& event = truth[at];
@@ -183,10 +185,11 @@ Replay replay_by_interval(const Series& series, Seconds duration, const Job& job
     if (learns) learner->passed(event);
     glimpse.passed(event, stand.position.machines);
     const auto& taken = stand.position.shape;
+    const Seconds now = options.interval * static_cast<double>(at);
+    for (; next_price != held.prices.end() && next_price->time <= now; ++next_price) price = next_price->price;
     result.preemptions += event.removed;
-    result.moments.push_back(
-        {options.interval * static_cast<double>(at), stand.position.machines, taken ? job.shapes[*taken] : Shape{}});
-    result.cost += job.spot * (options.interval * static_cast<double>(stand.position.machines));
+    result.moments.push_back({now, stand.position.machines, taken ? job.shapes[*taken] : Shape{}});
+    result.cost += price * (options.interval * static_cast<double>(stand.position.machines));
   }
   result.samples = stand.samples;
   result.machine_time = stand.machine_time;

@@ -139,6 +139,16 @@ TEST(Replay, StopsWhenTheBudgetIsSpent) {
   }
 }
 
+// 2 machines for two minutes at 6 and then 12 USD/h: 2 * (0.1 + 0.2) USD, whoever steps through them.
+TEST(Replay, PaysTheTracesPricesByEventAndByInterval) {
+  const Job job = job_of("parcae-bert");
+  const Series series{.changes = {{.time = Seconds(0), .added = 2, .available = 2}},
+                      .prices = {{Seconds(0), {6}}, {Seconds(60), {12}}}};
+  const ReplayOptions options{.policy = PolicyName::persist};
+  EXPECT_NEAR(replay(series, Seconds(120), job, options).cost.value, 0.6, 1e-9);
+  EXPECT_NEAR(replay_by_interval(series, Seconds(120), job, options).cost.value, 0.6, 1e-9);
+}
+
 TEST(Replay, StopsAtTheTarget) {
   const Replay replay = Fixture().run({.policy = PolicyName::persist, .promise = {.samples = 1e6}});
   EXPECT_TRUE(replay.reached);
