@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/units.h"
+#include "data/ledger.h"
+#include "data/safetensors.h"
+
+namespace mayfly {
+
+/// The state of a training besides its tensors. Format: docs/formats.md#checkpoint
+struct TrainerState {
+  std::int64_t sample = 0;  ///< committed samples: the weights hold each of them once an epoch
+  std::int64_t step = 0;
+  double loss = 0;                    ///< mean over the last step's batch
+  std::uint64_t seed = 1;             ///< with `sample` and `step` all there is to the state of random numbers
+  std::vector<SampleRange> ledger{};  ///< committed
+  std::string job{};                  ///< its name
+  bool operator==(const TrainerState&) const = default;
+};
+
+/// Writes DIRECTORY/checkpoint-STEP/{model.safetensors,optimizer.safetensors,trainer_state.json}: into a folder beside
+/// it first, synced, with the checksum of each file in trainer_state.json, then renamed. Nothing is left behind where
+/// it fails. Asks for the space before it starts. An existing checkpoint of this step is replaced.
+Result<std::filesystem::path> write_checkpoint(const std::filesystem::path& directory, const TrainerState& state,
+                                               std::span<const TensorView> model,
+                                               std::span<const TensorView> optimiser);
+
+struct SavedState {
+  std::filesystem::path path{};
+  TrainerState state{};
+};
+/// A checkpoint whose files are whole: format, sizes and checksums agree.
+Result<SavedState> open_checkpoint(const std::filesystem::path& path);
+struct CheckpointTensors {
+  TensorFile model{};
+  TensorFile optimiser{};
+};
+Result<CheckpointTensors> load_tensors(const SavedState& checkpoint);
+
+struct FoundCheckpoint {
+  std::optional<SavedState> checkpoint{};
+  std::vector<std::string> broken{};  ///< newer ones that were passed over, and why
+};
+/// The checkpoint with the most samples that is whole; `latest` is a hint for people and other programs.
+FoundCheckpoint newest_checkpoint(const std::filesystem::path& directory);
+/// Points DIRECTORY/latest at it and removes all but the `keep` newest, and what broken writes left behind.
+Result<void> publish_checkpoint(const std::filesystem::path& directory, const std::filesystem::path& checkpoint,
+                                int keep);
+
+}  // namespace mayfly

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cstdint>
+
+namespace mayfly {
+
+/// In which order the samples of a data set are trained: each epoch is a permutation of its own, drawn from the seed,
+/// so any process can tell which sample stands at any place of the run without having gone through those before. Places
+/// count from the first sample of the run; place / size is the epoch.
+class SampleOrder {
+ public:
+  SampleOrder(std::int64_t size, std::uint64_t seed);
+  std::int64_t sample_at(std::int64_t place) const;
+  std::int64_t size() const { return size_; }
+
+ private:
+  std::int64_t size_;
+  std::uint64_t seed_;
+  int half_bits_;  ///< of the Feistel network's domain, the least power of four that holds the data set
+};
+
+}  // namespace mayfly

@@ -1,0 +1,89 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/document.h"
+#include "base/units.h"
+
+namespace mayfly {
+
+/// What the `train` block of a job file says. Format: docs/formats.md#job. Paths are as written, relative to the job
+/// file's folder.
+
+struct ModelSpec {
+  std::string name{};         ///< mlp, cnn, resnet, gpt, torchscript or count
+  std::string file{};         ///< torchscript only
+  std::vector<int> hidden{};  ///< mlp: widths of the hidden layers
+  int depth = 20;             ///< resnet: 6n+2
+  int width = 16;             ///< cnn and resnet: channels of the first layers
+  int layers = 4;             ///< gpt
+  int heads = 4;              ///< gpt
+  int embedding = 128;        ///< gpt
+  int context = 64;           ///< gpt: characters seen at once
+  bool operator==(const ModelSpec&) const = default;
+};
+
+struct DataSpec {
+  std::string name{};                ///< digits, idx, cifar, text, synthetic or count
+  std::vector<std::string> files{};  ///< idx: images then labels; cifar: batches; text: one file
+  std::int64_t samples = 0;          ///< of one epoch: digits, synthetic, count; elsewhere what the files hold
+  std::vector<int> shape{};          ///< synthetic: of one sample; elsewhere known
+  int classes = 10;                  ///< synthetic
+  std::uint64_t seed = 1;            ///< digits, synthetic: which samples
+  bool operator==(const DataSpec&) const = default;
+};
+
+struct OptimiserSpec {
+  enum class Kind { sgd, adam, adamw };
+  Kind kind = Kind::sgd;
+  double rate = 0.1;
+  double momentum = 0;
+  double weight_decay = 0;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double epsilon = 1e-8;
+  bool operator==(const OptimiserSpec&) const = default;
+};
+
+/// The rate at a step, as a factor of the optimiser's.
+struct ScheduleSpec {
+  enum class Kind { constant, step, cosine };
+  Kind kind = Kind::constant;
+  double warmup_steps = 0;  ///< rises in a straight line from 0
+  double every_steps = 0;   ///< step: multiply by `factor` this often
+  double factor = 0.1;      ///< step
+  double total_steps = 0;   ///< cosine: where it reaches `floor`
+  double floor = 0;         ///< cosine: as a share of the full rate
+  bool operator==(const ScheduleSpec&) const = default;
+};
+double rate_factor(const ScheduleSpec& schedule, double step);
+
+struct CheckpointSpec {
+  std::string directory{};         ///< empty: in the run's folder
+  std::optional<Seconds> every{};  ///< absent: from hazard and cost
+  int keep = 3;
+  bool operator==(const CheckpointSpec&) const = default;
+};
+
+struct TrainSpec {
+  ModelSpec model{};
+  DataSpec data{};
+  std::optional<DataSpec> validation{};  ///< evaluated after each epoch
+  OptimiserSpec optimiser{};
+  ScheduleSpec schedule{};
+  CheckpointSpec checkpoint{};
+  int batch = 32;                ///< samples of one step, over all workers
+  std::optional<double> clip{};  ///< largest norm of the gradient
+  bool sum = false;              ///< losses of a batch are added up, not averaged
+  bool scale_rate = false;       ///< rate times workers, as in transient-server training
+  std::string device = "cpu";    ///< cpu or cuda
+  std::uint64_t seed = 1;        ///< of the first weights and the order of samples
+  bool operator==(const TrainSpec&) const = default;
+};
+
+TrainSpec read_train(Section section);
+
+}  // namespace mayfly

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "data/dataset.h"
+#include "data/safetensors.h"
+#include "job/train_spec.h"
+
+namespace mayfly {
+
+struct Evaluation {
+  double loss_sum = 0;
+  double correct = 0;  ///< labels guessed right
+  double labels = 0;
+};
+
+/// A network and its optimiser: everything that LibTorch does for mayfly. A step has two halves, so that an update
+/// waits until it is known to count: compute() leaves the weights as they are, apply() moves them. One thread.
+class Trainer {
+ public:
+  /// First weights drawn from the spec's seed: equal in every process. TorchScript files are relative to `folder`.
+  static Result<std::unique_ptr<Trainer>> make(const TrainSpec& spec, const Dataset& data,
+                                               const std::filesystem::path& folder);
+  virtual ~Trainer() = default;
+
+  /// Forward and backward over these samples, which are `share` of the step's batch (all of it: 1). Returns the loss of
+  /// these samples, mean (or sum where the job adds up). Random numbers depend on the seed and `place`, the first
+  /// sample's place in the run, alone. No samples: the gradient is 0. Replaces an earlier computation that was not
+  /// applied.
+  virtual double compute(const Dataset& data, std::span<const std::int64_t> samples, double share,
+                         std::int64_t place) = 0;
+  /// What the workers add up between the two halves: gradients times share, running statistics times share, in one
+  /// piece. Valid until the next compute().
+  virtual std::span<float> exchange() = 0;
+  /// Moves the weights by the sum in exchange(). `step` counts from 0 over the whole run; `workers` matters only where
+  /// the job scales the rate.
+  virtual void apply(std::int64_t step, int workers) = 0;
+
+  /// Sums over the samples of a data set, without a trace in the state.
+  virtual Evaluation evaluate(const Dataset& data, std::span<const std::int64_t> samples) = 0;
+
+  /// Weights and running statistics; moments of the optimiser (all of them, 0 before the first step). Views into the
+  /// live tensors: valid until the next call of anything else.
+  virtual std::vector<TensorView> model_state() = 0;
+  virtual std::vector<TensorView> optimiser_state() = 0;
+  /// The same tensors to write into, in the same order, for a state that comes from a peer. Call loaded() afterwards.
+  virtual std::vector<std::span<std::byte>> writable_state() = 0;
+  virtual void loaded() = 0;
+  /// From a checkpoint: names, types and shapes must be this network's.
+  virtual Result<void> load(const TensorFile& model, const TensorFile& optimiser) = 0;
+  /// Back to the first weights.
+  virtual void reset() = 0;
+
+  virtual std::int64_t parameters() const = 0;
+};
+
+/// Threads that one trainer may use; call before the first Trainer.
+void use_threads(int threads);
+
+}  // namespace mayfly

@@ -1,0 +1,108 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <memory>
+#include <string>
+
+#include "base/result.h"
+#include "base/units.h"
+#include "wire/message.h"
+
+namespace mayfly {
+
+/// Calls back when something happens: a message, a timer, a signal, the end of a process. All callbacks run in the one
+/// thread that is in run(), one after another; only post() and stop() may be called from others.
+class Loop {
+ public:
+  Loop();
+  ~Loop();
+  Loop(const Loop&) = delete;
+
+  /// Until stop(); what is still in hand is dropped.
+  void run();
+  void stop();
+  void post(std::function<void()> work);
+
+  struct Parts;
+  Parts& parts() { return *parts_; }  ///< for this folder
+
+ private:
+  std::unique_ptr<Parts> parts_;
+};
+
+/// Calls once, after a while; starting it again forgets the earlier call, as does its destruction.
+class Timer {
+ public:
+  explicit Timer(Loop& loop);
+  ~Timer();
+  Timer(Timer&&) noexcept;
+  void start(Seconds after, std::function<void()> call);
+  void cancel();
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
+
+/// One end of a connection that carries messages. Destroying it closes the connection.
+class Link {
+ public:
+  struct Calls {
+    std::function<void(Message)> message{};
+    /// Once, with the reason: the peer closed, the connection broke, or it sent something that is no message. Not after
+    /// close().
+    std::function<void(std::string)> closed{};
+  };
+  struct Parts;
+  explicit Link(std::shared_ptr<Parts> parts);
+  ~Link();
+
+  /// Callbacks come from the loop's thread; they may destroy the link.
+  void start(Calls calls);
+  /// Never blocks: what the peer does not take is kept. In the loop's thread.
+  void send(const Message& message);
+  /// Sends what is kept, then closes.
+  void close();
+
+ private:
+  std::shared_ptr<Parts> parts_;
+};
+
+/// Accepts connections on an address of this machine.
+class Listener {
+ public:
+  /// Port 0: any that is free.
+  static Result<std::unique_ptr<Listener>> open(Loop& loop, const std::string& address, std::uint16_t port,
+                                                std::function<void(std::unique_ptr<Link>)> accepted);
+  virtual ~Listener() = default;
+  virtual std::uint16_t port() const = 0;
+};
+
+/// Blocks until connected, at most `patience`.
+Result<std::unique_ptr<Link>> connect(Loop& loop, const std::string& host, std::uint16_t port, Seconds patience);
+
+/// Calls for each of these signals until destroyed.
+class SignalWatch {
+ public:
+  SignalWatch(Loop& loop, std::initializer_list<int> signals, std::function<void(int)> call);
+  ~SignalWatch();
+
+ private:
+  struct Parts;
+  std::shared_ptr<Parts> parts_;
+};
+
+/// Calls once when a file descriptor becomes readable (a pidfd: when the process has ended). Owns the descriptor.
+class DescriptorWatch {
+ public:
+  DescriptorWatch(Loop& loop, int descriptor, std::function<void()> call);
+  ~DescriptorWatch();
+
+ private:
+  struct Parts;
+  std::shared_ptr<Parts> parts_;
+};
+
+}  // namespace mayfly

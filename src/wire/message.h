@@ -1,0 +1,169 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/result.h"
+#include "base/units.h"
+
+namespace mayfly {
+
+// The messages between the controller's process and its workers, one JSON document a frame. docs/protocol.md tells the
+// story. Everything that changes state carries the formation it belongs to: workers that stand together in one mesh. A
+// formation's number is never used again, so whoever is late is told apart by it.
+
+/// Bumped when an older peer would misunderstand.
+inline constexpr int kProtocol = 1;
+
+// From a worker.
+
+/// The first word. A worker that had a connection before gives the name it was given then, and what it holds.
+struct Hello {
+  int protocol = kProtocol;
+  std::string token{};
+  std::int64_t pid = 0;
+  int slot = -1;                         ///< which of the engine's machines it is; -1: it came by itself
+  std::optional<int> worker{};           ///< re-attaching under this name
+  std::optional<std::int64_t> sample{};  ///< re-attaching: its weights hold this many samples
+  bool operator==(const Hello&) const = default;
+};
+/// Data and network are loaded; it can be given work.
+struct Ready {
+  std::int64_t samples = 0;     ///< of one epoch
+  std::int64_t parameters = 0;  ///< of the network
+  double state_mb = 0;          ///< weights and moments
+  double load_s = 0;
+  bool operator==(const Ready&) const = default;
+};
+/// Where the others reach it in this formation: an opaque word.
+struct Reachable {
+  std::int64_t formation = 0;
+  std::string address{};
+  bool operator==(const Reachable&) const = default;
+};
+/// It stands in the formation, holds its state, and waits for Proceed.
+struct Formed {
+  std::int64_t formation = 0;
+  bool operator==(const Formed&) const = default;
+};
+/// It holds the sum of everyone's gradients over this step and has not applied it.
+struct StepDone {
+  std::int64_t formation = 0;
+  std::int64_t first_sample = 0;
+  std::int64_t samples = 0;  ///< of all workers
+  double loss = 0;           ///< mean over them
+  double compute_s = 0;      ///< of this worker, for its own part
+  double exchange_s = 0;     ///< waiting for the others included
+  std::optional<double> validation_loss{};
+  std::optional<double> accuracy{};
+  bool operator==(const StepDone&) const = default;
+};
+/// The formation broke: a peer is gone or silent. It holds its state and waits for the next one.
+struct Broken {
+  std::int64_t formation = 0;
+  std::string what{};
+  bool operator==(const Broken&) const = default;
+};
+struct CheckpointWritten {
+  std::int64_t sample = 0;
+  std::string path{};
+  double size_mb = 0;
+  double stall_s = 0;  ///< training stood still
+  double write_s = 0;  ///< in the background
+  bool operator==(const CheckpointWritten&) const = default;
+};
+struct CheckpointFailed {
+  std::int64_t sample = 0;
+  std::string what{};
+  bool operator==(const CheckpointFailed&) const = default;
+};
+/// It cannot do what it was told, for good: no such state, not enough memory.
+struct Unable {
+  std::string what{};
+  bool operator==(const Unable&) const = default;
+};
+/// It will be taken away.
+struct Leaving {
+  double left_s = 0;
+  bool operator==(const Leaving&) const = default;
+};
+/// Sent every heartbeat, whatever the training does; answered with the same.
+struct Alive {
+  bool operator==(const Alive&) const = default;
+};
+
+// From the controller.
+
+struct Welcome {
+  int worker = 0;
+  std::string job{};        ///< text of the job file
+  std::string job_file{};   ///< its path: messages name it, data files are relative to its folder
+  std::string directory{};  ///< where checkpoints go
+  double heartbeat_s = 0.5;
+  double lease_s = 2;    ///< silence after which the controller takes a worker for lost
+  double orphan_s = 30;  ///< silence after which a worker takes the controller for gone: it checkpoints and ends
+  bool operator==(const Welcome&) const = default;
+};
+/// Not known, not wanted, or its lease has ended: what it holds counts for nothing.
+struct Refused {
+  std::string why{};
+  bool operator==(const Refused&) const = default;
+};
+/// Stand together: drop the old mesh, say where you can be reached, wait for Peers. `source` has the state of `sample`,
+/// or takes it from `checkpoint` (empty: first weights), and hands it to the ranks in `receivers`.
+struct Form {
+  std::int64_t formation = 0;
+  int rank = 0;
+  int size = 0;
+  std::int64_t sample = 0;
+  int source = 0;
+  std::string checkpoint{};
+  bool from_checkpoint = false;
+  std::vector<int> receivers{};
+  bool operator==(const Form&) const = default;
+};
+struct Peers {
+  std::int64_t formation = 0;
+  std::vector<std::string> addresses{};  ///< by rank
+  bool operator==(const Peers&) const = default;
+};
+/// Everything below `committed` counts: apply the step in hand if it ends there. Then train on the lease: rank r takes
+/// counts[r] samples, behind those of the ranks before it. Without counts: wait.
+struct Proceed {
+  std::int64_t formation = 0;
+  std::int64_t committed = 0;
+  std::int64_t step = 0;  ///< number of the leased step, from 0 over the whole run
+  std::vector<int> counts{};
+  bool evaluate = false;  ///< on the validation set, before training
+  bool operator==(const Proceed&) const = default;
+};
+/// Write the state in hand; it goes on training meanwhile.
+struct WriteCheckpoint {
+  std::int64_t formation = 0;
+  bool operator==(const WriteCheckpoint&) const = default;
+};
+/// Stop what is being done for a formation and wait; weights stay.
+struct Halt {
+  std::int64_t formation = 0;
+  bool operator==(const Halt&) const = default;
+};
+/// The end: leave with exit code 0.
+struct Leave {
+  std::string why{};
+  bool operator==(const Leave&) const = default;
+};
+
+using Message =
+    std::variant<Hello, Ready, Reachable, Formed, StepDone, Broken, CheckpointWritten, CheckpointFailed, Unable,
+                 Leaving, Alive, Welcome, Refused, Form, Peers, Proceed, WriteCheckpoint, Halt, Leave>;
+
+/// {"message": "proceed", ...}; the name is the struct's in lower case with '-'.
+std::string encoded(const Message& message);
+/// Unknown messages, missing or unknown keys, and values out of range are errors.
+Result<Message> decoded(std::string_view text);
+
+}  // namespace mayfly
