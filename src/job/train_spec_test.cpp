@@ -45,12 +45,8 @@ train:
   want.model = {.name = "gpt", .layers = 2, .heads = 3, .embedding = 48, .context = 32};
   want.data = {.name = "text", .files = {"a.txt"}};
   want.validation = DataSpec{.name = "text", .files = {"b.txt"}};
-  want.optimiser = {.kind = OptimiserSpec::Kind::adamw,
-                    .rate = .002,
-                    .weight_decay = .1,
-                    .beta1 = .8,
-                    .beta2 = .9,
-                    .epsilon = 1e-6};
+  want.optimiser = {
+      .kind = OptimiserSpec::Kind::adamw, .rate = .002, .weight_decay = .1, .beta1 = .8, .beta2 = .9, .epsilon = 1e-6};
   want.schedule = {.kind = ScheduleSpec::Kind::cosine, .warmup_steps = 10, .total_steps = 110, .floor = .1};
   want.checkpoint = {.directory = "saved", .every = Seconds(120), .keep = 5};
   want.batch = 16;
@@ -109,7 +105,8 @@ TEST(TrainSpecs, SayWhatIsWrong) {
       {block(cnn, digits, "optimiser: {rate: 0}"), "4: train.optimiser.rate: '0', want a number above 0"},
       {block(cnn, digits, "optimiser: {momentum: 1}"),
        "4: train.optimiser.momentum: 1, want a number from 0 to below 1"},
-      {block(cnn, digits, "optimiser: {beta1: 0.5}"), "4: train.optimiser.beta1: goes with adam and adamw, not with sgd"},
+      {block(cnn, digits, "optimiser: {beta1: 0.5}"),
+       "4: train.optimiser.beta1: goes with adam and adamw, not with sgd"},
       {block(cnn, digits, "schedule: {kind: step}"), "4: train.schedule.every_steps: missing"},
       {block(cnn, digits, "schedule: {kind: cosine, total_steps: 5, warmup_steps: 5}"),
        "4: train.schedule.total_steps: 5, want more than the 5 steps of warmup"},
@@ -144,8 +141,7 @@ TEST(RateFactor, FallsByStairs) {
 
 // Half way between warmup and end the cosine is 0: floor + (1 - floor) / 2 = 0.2 + 0.4.
 TEST(RateFactor, FallsByCosineFromTheEndOfTheWarmupAndStays) {
-  const ScheduleSpec schedule{
-      .kind = ScheduleSpec::Kind::cosine, .warmup_steps = 10, .total_steps = 110, .floor = .2};
+  const ScheduleSpec schedule{.kind = ScheduleSpec::Kind::cosine, .warmup_steps = 10, .total_steps = 110, .floor = .2};
   EXPECT_DOUBLE_EQ(rate_factor(schedule, 4), .5);
   EXPECT_DOUBLE_EQ(rate_factor(schedule, 10), 1);
   EXPECT_DOUBLE_EQ(rate_factor(schedule, 60), .6);
