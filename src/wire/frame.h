@@ -21,6 +21,9 @@ class FrameReader {
   Result<std::optional<std::string>> next();
 
  private:
+  /// Nothing whole is left: forgets what was given out.
+  std::optional<std::string> rest();
+
   std::string buffer_{};
   std::size_t at_ = 0;
 };

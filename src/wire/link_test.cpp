@@ -1,0 +1,224 @@
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+
+#include "wire/frame.h"
+#include "wire/loop.h"
+
+namespace mayfly {
+namespace {
+
+/// A listener and what it accepted, on a loop that ends by itself.
+struct Room {
+  Loop loop{};
+  Timer late{loop};
+  std::unique_ptr<Link> inside{};
+  std::unique_ptr<Listener> listener{};
+  std::function<void()> arrived = [] {};
+
+  Room() {
+    auto opened = Listener::open(loop, "127.0.0.1", 0, [this](std::unique_ptr<Link> link) {
+      inside = std::move(link);
+      arrived();
+    });
+    listener = std::move(opened.value());
+  }
+  void run() {
+    bool over = false;
+    late.start(Seconds(5), [&] {
+      over = true;
+      loop.stop();
+    });
+    loop.run();
+    late.cancel();
+    EXPECT_FALSE(over) << "nothing happened";
+  }
+  std::unique_ptr<Link> visitor() {
+    arrived = [this] { loop.stop(); };
+    auto link = connect(loop, "localhost", listener->port(), Seconds(1));
+    EXPECT_TRUE(link) << link.error().message;
+    run();
+    return std::move(*link);
+  }
+};
+
+/// A plain socket, to send what no Link would.
+int plain_socket(std::uint16_t port) {
+  const int descriptor = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(port);
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  EXPECT_EQ(::connect(descriptor, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  return descriptor;
+}
+
+/// What a Link says when a peer sends these bytes.
+std::string reason_after(const std::string& bytes) {
+  Room room;
+  std::string reason;
+  room.arrived = [&] {
+    room.inside->start({.message = [](const Message&) {},
+                        .closed =
+                            [&](std::string why) {
+                              reason = std::move(why);
+                              room.loop.stop();
+                            }});
+  };
+  const int descriptor = plain_socket(room.listener->port());
+  EXPECT_EQ(::write(descriptor, bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size()));
+  room.run();
+  ::close(descriptor);
+  return reason;
+}
+
+TEST(Link, MessagesGoBothWaysInOrder) {
+  Room room;
+  auto visitor = room.visitor();
+  std::vector<Message> there, back;
+  room.inside->start({.message =
+                          [&](Message message) {
+                            there.push_back(message);
+                            room.inside->send(message);
+                          },
+                      .closed = [](const std::string& why) { ADD_FAILURE() << why; }});
+  visitor->start({.message =
+                      [&](Message message) {
+                        back.push_back(std::move(message));
+                        if (back.size() == 3) room.loop.stop();
+                      },
+                  .closed = [](const std::string& why) { ADD_FAILURE() << why; }});
+  const std::vector<Message> sent = {Formed{.formation = 1}, Alive{}, Leaving{.left_s = 2}};
+  for (const auto& message : sent) visitor->send(message);
+  room.run();
+  EXPECT_EQ(there, sent);
+  EXPECT_EQ(back, sent);
+}
+
+// 40 messages of 1 MB are more than any socket's buffer: most of them are kept until the peer reads.
+TEST(Link, SendNeverBlocksAndCloseSendsWhatIsKept) {
+  Room room;
+  auto visitor = room.visitor();
+  const Message big = Unable{.what = std::string(1 << 20, 'x')};
+  for (int i = 0; i < 40; ++i) visitor->send(big);
+  visitor->close();
+  visitor.reset();
+  int received = 0;
+  std::string reason;
+  room.inside->start({.message =
+                          [&](const Message& message) {
+                            EXPECT_EQ(message, big);
+                            ++received;
+                          },
+                      .closed =
+                          [&](std::string why) {
+                            reason = std::move(why);
+                            room.loop.stop();
+                          }});
+  room.run();
+  EXPECT_EQ(received, 40);
+  EXPECT_EQ(reason, "closed by the peer");
+}
+
+// Input the closing side has not read would make the system reset the connection.
+TEST(Link, TheLastWordArrivesThoughThePeerWasTalking) {
+  Room room;
+  auto visitor = room.visitor();
+  std::string refused;
+  visitor->start({.message = [&](Message message) { refused = std::get<Refused>(message).why; },
+                  .closed = [&](const std::string&) { room.loop.stop(); }});
+  for (int i = 0; i < 1000; ++i) visitor->send(Alive{});
+  room.inside->send(Refused{.why = "no"});
+  room.inside->close();
+  room.inside.reset();
+  room.run();
+  EXPECT_EQ(refused, "no");
+}
+
+TEST(Link, ItsCallMayDestroyIt) {
+  Room room;
+  auto visitor = room.visitor();
+  room.inside->start({.message =
+                          [&](const Message&) {
+                            room.inside.reset();
+                            room.loop.stop();
+                          },
+                      .closed = [](const std::string&) { ADD_FAILURE(); }});
+  visitor->send(Alive{});
+  visitor->send(Alive{});
+  room.run();
+  EXPECT_EQ(room.inside, nullptr);
+}
+
+TEST(Link, SaysSoWhenThePeerIsGone) {
+  Room room;
+  auto visitor = room.visitor();
+  std::string reason;
+  visitor->start({.message = [](const Message&) {},
+                  .closed =
+                      [&](std::string why) {
+                        reason = std::move(why);
+                        room.loop.stop();
+                      }});
+  room.inside.reset();
+  room.run();
+  EXPECT_EQ(reason, "closed by the peer");
+  visitor->send(Alive{});  // nobody hears it, nothing breaks
+}
+
+TEST(Link, WhatIsNoMessageEndsIt) {
+  EXPECT_NE(reason_after(framed("{}")).find("'message'"), std::string::npos);
+  EXPECT_NE(reason_after("GET / HTTP/1.1\r\n\r\n").find("a frame of"), std::string::npos);
+  EXPECT_NE(reason_after(std::string("\xff\xff\xff\xff", 4)).find("a frame of 4294967295 bytes"), std::string::npos);
+}
+
+TEST(Link, ProcessesStartedLaterDoNotInheritIt) {
+  Room room;
+  auto visitor = room.visitor();
+  int sockets = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code ignored;
+    if (!std::filesystem::read_symlink(entry.path(), ignored).string().starts_with("socket:")) continue;
+    const int descriptor = std::stoi(entry.path().filename());
+    sockaddr_in address{};
+    socklen_t size = sizeof address;
+    ::getsockname(descriptor, reinterpret_cast<sockaddr*>(&address), &size);
+    if (address.sin_family != AF_INET) continue;
+    ++sockets;
+    EXPECT_NE(::fcntl(descriptor, F_GETFD) & FD_CLOEXEC, 0);
+  }
+  EXPECT_EQ(sockets, 3);  // the listener and two ends
+}
+
+TEST(Listener, SaysWhereItCannotListen) {
+  Loop loop;
+  EXPECT_FALSE(Listener::open(loop, "nowhere", 0, {}));
+  auto first = Listener::open(loop, "127.0.0.1", 0, {});
+  ASSERT_TRUE(first);
+  const auto second = Listener::open(loop, "127.0.0.1", (*first)->port(), {});
+  ASSERT_FALSE(second);
+  EXPECT_NE(second.error().message.find("in use"), std::string::npos) << second.error().message;
+}
+
+TEST(Connect, SaysWhatIsWrong) {
+  Loop loop;
+  std::uint16_t port = 0;
+  {
+    auto listener = Listener::open(loop, "127.0.0.1", 0, {});
+    port = (*listener)->port();
+  }
+  const auto refused = connect(loop, "127.0.0.1", port, Seconds(1));
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("refused"), std::string::npos) << refused.error().message;
+  const auto unknown = connect(loop, "no-such-host.invalid", 1, Seconds(1));
+  ASSERT_FALSE(unknown);
+  EXPECT_NE(unknown.error().message.find("no-such-host.invalid"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace mayfly

@@ -1,0 +1,16 @@
+#pragma once
+
+#define ASIO_STANDALONE
+#include <asio/executor_work_guard.hpp>
+#include <asio/io_context.hpp>
+
+#include "wire/loop.h"
+
+namespace mayfly {
+
+struct Loop::Parts {
+  asio::io_context context{1};
+  asio::executor_work_guard<asio::io_context::executor_type> work = asio::make_work_guard(context);
+};
+
+}  // namespace mayfly

@@ -1,0 +1,236 @@
+#include "wire/message.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "base/json.h"
+
+namespace mayfly {
+namespace {
+
+/// One key of a message; numbers below `least` are errors.
+template <class M, class T>
+struct Field {
+  const char* key;
+  T M::* member;
+  double least = 0;
+};
+
+template <class... Fields>
+struct Table {
+  const char* name;
+  std::tuple<Fields...> fields;
+};
+template <class... Fields>
+constexpr Table<Fields...> named(const char* name, Fields... fields) {
+  return {name, {fields...}};
+}
+
+/// What diverged is no number; it travels as null.
+constexpr double kAnything = -std::numeric_limits<double>::infinity();
+
+// The pointers only choose the overload.
+constexpr auto table(const Hello*) {
+  return named("hello", Field{"protocol", &Hello::protocol}, Field{"token", &Hello::token}, Field{"pid", &Hello::pid},
+               Field{"slot", &Hello::slot, -1}, Field{"worker", &Hello::worker}, Field{"sample", &Hello::sample});
+}
+constexpr auto table(const Ready*) {
+  return named("ready", Field{"samples", &Ready::samples}, Field{"parameters", &Ready::parameters},
+               Field{"state_mb", &Ready::state_mb}, Field{"load_s", &Ready::load_s});
+}
+constexpr auto table(const Reachable*) {
+  return named("reachable", Field{"formation", &Reachable::formation}, Field{"address", &Reachable::address});
+}
+constexpr auto table(const Formed*) { return named("formed", Field{"formation", &Formed::formation}); }
+constexpr auto table(const StepDone*) {
+  return named("step-done", Field{"formation", &StepDone::formation}, Field{"first_sample", &StepDone::first_sample},
+               Field{"samples", &StepDone::samples}, Field{"loss", &StepDone::loss, kAnything},
+               Field{"compute_s", &StepDone::compute_s}, Field{"exchange_s", &StepDone::exchange_s},
+               Field{"validation_loss", &StepDone::validation_loss, kAnything}, Field{"accuracy", &StepDone::accuracy});
+}
+constexpr auto table(const Broken*) {
+  return named("broken", Field{"formation", &Broken::formation}, Field{"what", &Broken::what});
+}
+constexpr auto table(const CheckpointWritten*) {
+  return named("checkpoint-written", Field{"sample", &CheckpointWritten::sample},
+               Field{"path", &CheckpointWritten::path}, Field{"size_mb", &CheckpointWritten::size_mb},
+               Field{"stall_s", &CheckpointWritten::stall_s}, Field{"write_s", &CheckpointWritten::write_s});
+}
+constexpr auto table(const CheckpointFailed*) {
+  return named("checkpoint-failed", Field{"sample", &CheckpointFailed::sample}, Field{"what", &CheckpointFailed::what});
+}
+constexpr auto table(const Unable*) { return named("unable", Field{"what", &Unable::what}); }
+constexpr auto table(const Leaving*) { return named("leaving", Field{"left_s", &Leaving::left_s}); }
+constexpr auto table(const Alive*) { return named("alive"); }
+constexpr auto table(const Welcome*) {
+  return named("welcome", Field{"worker", &Welcome::worker}, Field{"job", &Welcome::job},
+               Field{"job_file", &Welcome::job_file}, Field{"directory", &Welcome::directory},
+               Field{"heartbeat_s", &Welcome::heartbeat_s}, Field{"lease_s", &Welcome::lease_s},
+               Field{"orphan_s", &Welcome::orphan_s});
+}
+constexpr auto table(const Refused*) { return named("refused", Field{"why", &Refused::why}); }
+constexpr auto table(const Form*) {
+  return named("form", Field{"formation", &Form::formation}, Field{"rank", &Form::rank}, Field{"size", &Form::size, 1},
+               Field{"sample", &Form::sample}, Field{"source", &Form::source}, Field{"checkpoint", &Form::checkpoint},
+               Field{"from_checkpoint", &Form::from_checkpoint}, Field{"receivers", &Form::receivers});
+}
+constexpr auto table(const Peers*) {
+  return named("peers", Field{"formation", &Peers::formation}, Field{"addresses", &Peers::addresses});
+}
+constexpr auto table(const Proceed*) {
+  return named("proceed", Field{"formation", &Proceed::formation}, Field{"committed", &Proceed::committed},
+               Field{"step", &Proceed::step}, Field{"counts", &Proceed::counts}, Field{"evaluate", &Proceed::evaluate});
+}
+constexpr auto table(const WriteCheckpoint*) {
+  return named("write-checkpoint", Field{"formation", &WriteCheckpoint::formation});
+}
+constexpr auto table(const Halt*) { return named("halt", Field{"formation", &Halt::formation}); }
+constexpr auto table(const Leave*) { return named("leave", Field{"why", &Leave::why}); }
+
+template <class T>
+void put(Json& object, const char* key, const T& value) {
+  object[key] = value;
+}
+template <class T>
+void put(Json& object, const char* key, const std::optional<T>& value) {
+  if (value) object[key] = *value;
+}
+
+// Each returns whether the value was one of its type and range.
+template <class Whole>
+bool take_whole(const Json& from, Whole& to, double least) {
+  if (!from.is_number_integer()) return false;
+  if (from.is_number_unsigned() && from.get<std::uint64_t>() > std::uint64_t{std::numeric_limits<Whole>::max()})
+    return false;
+  const auto value = from.get<std::int64_t>();
+  if (static_cast<double>(value) < least || !std::in_range<Whole>(value)) return false;
+  to = static_cast<Whole>(value);
+  return true;
+}
+bool take(const Json& from, int& to, double least) { return take_whole(from, to, least); }
+bool take(const Json& from, std::int64_t& to, double least) { return take_whole(from, to, least); }
+bool take(const Json& from, double& to, double least) {
+  if (from.is_null() && least == kAnything) {
+    to = std::numeric_limits<double>::quiet_NaN();
+    return true;
+  }
+  if (!from.is_number()) return false;
+  to = from.get<double>();
+  return std::isfinite(to) && to >= least;
+}
+bool take(const Json& from, bool& to, double /*least*/) {
+  if (from.is_boolean()) to = from.get<bool>();
+  return from.is_boolean();
+}
+bool take(const Json& from, std::string& to, double /*least*/) {
+  if (from.is_string()) to = from.get<std::string>();
+  return from.is_string();
+}
+template <class T>
+bool take(const Json& from, std::optional<T>& to, double least) {
+  return take(from, to.emplace(), least);
+}
+template <class T>
+bool take(const Json& from, std::vector<T>& to, double least) {
+  if (!from.is_array()) return false;
+  to.reserve(from.size());
+  for (const auto& item : from) {
+    if (!take(item, to.emplace_back(), least)) return false;
+  }
+  return true;
+}
+
+template <class T>
+constexpr bool kMayBeAbsent = false;
+template <class T>
+constexpr bool kMayBeAbsent<std::optional<T>> = true;
+
+std::string shown(const Json& value) {
+  std::string text = value.dump(-1, ' ', true, Json::error_handler_t::replace);
+  if (text.size() > 60) text = text.substr(0, 57) + "...";
+  return text;
+}
+
+/// What single fields cannot tell.
+template <class M>
+bool sound(const M& /*message*/) {
+  return true;
+}
+bool sound(const Form& form) {
+  const auto stands = [&](int rank) { return rank < form.size; };
+  return stands(form.rank) && stands(form.source) && std::all_of(form.receivers.begin(), form.receivers.end(), stands);
+}
+
+template <class M>
+Result<Message> read_as(const Json& object) {
+  constexpr auto kTable = table(static_cast<const M*>(nullptr));
+  M message;
+  std::string wrong;
+  std::size_t known = 1;
+  const auto read = [&]<class T>(const Field<M, T>& field) {
+    const auto found = object.find(field.key);
+    known += found != object.end();
+    if (!wrong.empty() || (found == object.end() && kMayBeAbsent<T>)) return;
+    if (found == object.end())
+      wrong = fmt::format("'{}' is missing", field.key);
+    else if (!take(*found, message.*field.member, field.least))
+      wrong = fmt::format("'{}' cannot be {}", field.key, shown(*found));
+  };
+  std::apply([&](const auto&... fields) { (read(fields), ...); }, kTable.fields);
+  if (!wrong.empty()) return fail("message {}: {}", kTable.name, wrong);
+  if (known != object.size()) return fail("message {}: unknown keys in {}", kTable.name, shown(object));
+  if (!sound(message)) return fail("message {}: ranks beyond its size in {}", kTable.name, shown(object));
+  return message;
+}
+
+template <std::size_t... I>
+Result<Message> read_by_name(const std::string& name, const Json& object, std::index_sequence<I...> /*all*/) {
+  Result<Message> message = fail("unknown message '{}'", name.substr(0, 60));
+  const auto attempt = [&]<class M>(const M* type) {
+    if (name == table(type).name) message = read_as<M>(object);
+  };
+  (attempt(static_cast<const std::variant_alternative_t<I, Message>*>(nullptr)), ...);
+  return message;
+}
+
+/// Nothing where the text is no JSON, or an object has a key twice.
+std::optional<Json> parsed(std::string_view text) {
+  std::set<std::string> keys;
+  bool twice = false;
+  const auto watch = [&](int depth, Json::parse_event_t event, Json& value) {
+    if (event == Json::parse_event_t::key && depth == 1)
+      twice |= !keys.insert(value.get_ref<const std::string&>()).second;
+    return depth <= 2;  // no message is deeper; what is cut off is missed by its reader
+  };
+  Json document = Json::parse(text.begin(), text.end(), watch, false);
+  if (document.is_discarded() || twice) return std::nullopt;
+  return document;
+}
+
+}  // namespace
+
+std::string encoded(const Message& message) {
+  return std::visit(
+      []<class M>(const M& held) {
+        constexpr auto kTable = table(static_cast<const M*>(nullptr));
+        Json object{{"message", kTable.name}};
+        std::apply([&](const auto&... fields) { (put(object, fields.key, held.*fields.member), ...); }, kTable.fields);
+        // Paths and system messages may be no UTF-8; a worker must not end because of it.
+        return object.dump(-1, ' ', false, Json::error_handler_t::replace);
+      },
+      message);
+}
+
+Result<Message> decoded(std::string_view text) {
+  const auto object = parsed(text);
+  if (!object || !object->is_object()) return fail("no message: {} bytes that are not one JSON object", text.size());
+  const auto name = object->find("message");
+  if (name == object->end() || !name->is_string()) return fail("no message: 'message' must be its name");
+  return read_by_name(name->get<std::string>(), *object, std::make_index_sequence<std::variant_size_v<Message>>{});
+}
+
+}  // namespace mayfly

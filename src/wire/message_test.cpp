@@ -1,0 +1,144 @@
+#include "wire/message.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+namespace mayfly {
+namespace {
+
+/// Every message, every field away from its default.
+std::vector<Message> all_messages() {
+  return {
+      Hello{.protocol = 2, .token = "\"ü\n", .pid = 4711, .slot = 3, .worker = 7, .sample = 1LL << 53},
+      Hello{},
+      Ready{.samples = 60000, .parameters = 669706, .state_mb = 5.36, .load_s = 0.25},
+      Reachable{.formation = 9, .address = "00ff"},
+      Formed{.formation = 9},
+      StepDone{.formation = 9,
+               .first_sample = 128,
+               .samples = 64,
+               .loss = 0.5,
+               .compute_s = 0.1,
+               .exchange_s = 0.01,
+               .validation_loss = 0.75,
+               .accuracy = 0.9},
+      StepDone{.formation = 1, .samples = 1, .loss = -0.125},
+      Broken{.formation = 9, .what = "rank 2 is gone"},
+      CheckpointWritten{.sample = 192, .path = "/c/checkpoint-3", .size_mb = 8, .stall_s = 0.001, .write_s = 0.2},
+      CheckpointFailed{.sample = 192, .what = "no space"},
+      Unable{.what = "job.yaml:3: no"},
+      Leaving{.left_s = 30},
+      Alive{},
+      Welcome{.worker = 4,
+              .job = "name: x\n",
+              .job_file = "/j/job.yaml",
+              .directory = "/c",
+              .heartbeat_s = 0.1,
+              .lease_s = 1,
+              .orphan_s = 9},
+      Refused{.why = "lease ended"},
+      Form{.formation = 10,
+           .rank = 1,
+           .size = 3,
+           .sample = 192,
+           .source = 2,
+           .checkpoint = "/c/checkpoint-3",
+           .from_checkpoint = true,
+           .receivers = {0, 1}},
+      Peers{.formation = 10, .addresses = {"aa", "", "cc"}},
+      Proceed{.formation = 10, .committed = 192, .step = 3, .counts = {22, 21, 21}, .evaluate = true},
+      WriteCheckpoint{.formation = 10},
+      Halt{.formation = 10},
+      Leave{.why = "done"},
+  };
+}
+
+TEST(Message, EveryOneComesBackAsItWas) {
+  std::vector<bool> seen(std::variant_size_v<Message>);
+  for (const auto& message : all_messages()) {
+    const auto again = decoded(encoded(message));
+    ASSERT_TRUE(again) << encoded(message) << ": " << again.error().message;
+    EXPECT_EQ(*again, message) << encoded(message);
+    seen[message.index()] = true;
+  }
+  for (std::size_t i = 0; i < seen.size(); ++i) EXPECT_TRUE(seen[i]) << "no example of message " << i;
+}
+
+TEST(Message, ReadsAsItsDocumentationDoes) {
+  EXPECT_EQ(encoded(Proceed{.formation = 2, .committed = 64, .step = 1, .counts = {32, 32}}),
+            R"({"message":"proceed","formation":2,"committed":64,"step":1,"counts":[32,32],"evaluate":false})");
+  EXPECT_EQ(encoded(Hello{.token = "t", .pid = 5}),
+            R"({"message":"hello","protocol":1,"token":"t","pid":5,"slot":-1})");
+  EXPECT_EQ(encoded(Alive{}), R"({"message":"alive"})");
+}
+
+TEST(Message, KeysMayComeInAnyOrder) {
+  const auto message = decoded(R"({"what":"w","formation":3,"message":"broken"})");
+  ASSERT_TRUE(message);
+  EXPECT_EQ(*message, Message(Broken{.formation = 3, .what = "w"}));
+}
+
+TEST(Message, ALossThatIsNoNumberArrivesAsSuch) {
+  const auto message = decoded(encoded(StepDone{.loss = std::numeric_limits<double>::quiet_NaN()}));
+  ASSERT_TRUE(message) << message.error().message;
+  EXPECT_TRUE(std::isnan(std::get<StepDone>(*message).loss));
+}
+
+TEST(Message, TextThatIsNoUtf8DoesNotEndTheSender) {
+  const auto message = decoded(encoded(Unable{.what = "caf\xe9"}));
+  ASSERT_TRUE(message);
+  EXPECT_TRUE(std::get<Unable>(*message).what.starts_with("caf"));
+}
+
+TEST(Message, BrokenOnesAreRefusedWithTheReason) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"", "not one JSON object"},
+      {"[]", "not one JSON object"},
+      {"{", "not one JSON object"},
+      {R"({"message":"alive"}{})", "not one JSON object"},
+      {R"({"message":"halt","formation":1,"formation":2})", "not one JSON object"},
+      {"\xff", "not one JSON object"},
+      {"{}", "'message' must be its name"},
+      {R"({"message":7})", "'message' must be its name"},
+      {R"({"message":"sing"})", "unknown message 'sing'"},
+      {R"({"message":"alive","loud":1})", "unknown keys"},
+      {R"({"message":"halt"})", "'formation' is missing"},
+      {R"({"message":"halt","formation":-1})", "'formation' cannot be -1"},
+      {R"({"message":"halt","formation":1.5})", "'formation' cannot be 1.5"},
+      {R"({"message":"halt","formation":"1"})", "'formation' cannot be \"1\""},
+      {R"({"message":"halt","formation":null})", "'formation' cannot be null"},
+      {R"({"message":"halt","formation":9223372036854775808})", "'formation' cannot be"},
+      {R"({"message":"leaving","left_s":-1})", "'left_s' cannot be"},
+      {R"({"message":"leaving","left_s":1e999})", "not one JSON object"},
+      {R"({"message":"hello","protocol":1,"token":"","pid":1,"slot":-2})", "'slot' cannot be -2"},
+      {R"({"message":"hello","protocol":4294967297,"token":"","pid":1,"slot":0})", "'protocol' cannot be"},
+      {R"({"message":"peers","formation":1,"addresses":["a",1]})", "'addresses' cannot be"},
+      {R"({"message":"peers","formation":1,"addresses":[["a"]]})", "'addresses' cannot be"},
+      {R"({"message":"proceed","formation":1,"committed":0,"step":0,"counts":[1,-1],"evaluate":false})",
+       "'counts' cannot be [1,-1]"},
+      {R"({"message":"proceed","formation":1,"committed":0,"step":0,"counts":[1],"evaluate":0})", "'evaluate' cannot"},
+  };
+  for (const auto& [text, reason] : cases) {
+    const auto message = decoded(text);
+    ASSERT_FALSE(message) << text;
+    EXPECT_NE(message.error().message.find(reason), std::string::npos) << text << " gave " << message.error().message;
+  }
+}
+
+TEST(Message, ARankMustStandInItsFormation) {
+  EXPECT_TRUE(decoded(encoded(Form{.rank = 1, .size = 2, .source = 1, .receivers = {0}})));
+  EXPECT_FALSE(decoded(encoded(Form{.rank = 2, .size = 2})));
+  EXPECT_FALSE(decoded(encoded(Form{.rank = 0, .size = 2, .source = 2})));
+  EXPECT_FALSE(decoded(encoded(Form{.rank = 0, .size = 2, .receivers = {2}})));
+  EXPECT_FALSE(decoded(encoded(Form{.rank = 0, .size = 0})));
+}
+
+TEST(Message, DeepNestingIsNoMessage) {
+  EXPECT_FALSE(decoded(std::string(1 << 20, '[')));
+  EXPECT_FALSE(decoded(R"({"message":"alive","x":)" + std::string(100000, '[') + std::string(100000, ']') + "}"));
+}
+
+}  // namespace
+}  // namespace mayfly
