@@ -17,6 +17,8 @@ std::string_view name(RunEnd end) {
       return "budget";
     case RunEnd::stopped:
       return "stopped";
+    case RunEnd::unable:
+      return "unable";
   }
   return "";
 }
@@ -87,7 +89,7 @@ RunSummary Runner::summary() const {
   if (epoch_ > 0) summary.epochs = static_cast<double>(summary.samples) / static_cast<double>(epoch_);
   if (inputs_.priced) summary.cost = controller_.spent();
   const auto& spec = inputs_.spec;
-  if (summary.end != RunEnd::stopped) {
+  if (summary.end == RunEnd::trained || summary.end == RunEnd::budget) {
     if (spec.deadline && summary.time > *spec.deadline) summary.missed.emplace_back("deadline");
     if (spec.loss && (summary.end != RunEnd::trained || !summary.loss || *summary.loss > *spec.loss))
       summary.missed.emplace_back("loss");

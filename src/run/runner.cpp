@@ -61,6 +61,7 @@ Result<RunSummary> Runner::run() {
   pulse();
   loop_.run();
   journal_.flush();
+  if (ended_ == RunEnd::unable) return RunSummary{.end = *ended_, .failure = *failure_};
   if (failure_) return unexpected(Error{*failure_});
   const RunSummary result = summary();
   if (const auto saved = save_text(inputs_.directory / "summary.json", summary_json(result).dump(2) + "\n"); !saved)

@@ -225,7 +225,10 @@ void Runner::on_leaving(WorkerId worker, const Leaving& message) {
 }
 
 void Runner::on_unable(WorkerId worker, const Unable& message) {
-  if (controller_.committed() == 0) return fail_run(message.what);
+  if (controller_.committed() == 0) {
+    ended_ = RunEnd::unable;
+    return fail_run(message.what);
+  }
   lose(worker, message.what);
   deliver();
 }
