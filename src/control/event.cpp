@@ -35,6 +35,8 @@ struct EventJson {
     return {{"event", "priced"}, {"type", e.type}, {"zone", e.zone}, {"usd_per_hour", e.price.value}};
   }
   Json operator()(const Expected& e) const { return {{"event", "expected"}, {"ready_s", e.ready.count()}}; }
+  Json operator()(const Estimated& e) const { return {{"event", "estimated"}, {"samples", e.samples}}; }
+  Json operator()(const Measured& e) const { return {{"event", "measured"}, {"ratio", e.ratio}}; }
   Json operator()(const Tick&) const { return {{"event", "tick"}}; }
 };
 
@@ -126,6 +128,8 @@ std::optional<TimedEvent> event_in(std::string_view journal_line) {
   if (word == "priced")
     return TimedEvent{now, Priced{fields.text("type"), fields.text("zone"), {fields.value("usd_per_hour")}}};
   if (word == "expected") return TimedEvent{now, Expected{Seconds(fields.value("ready_s"))}};
+  if (word == "estimated") return TimedEvent{now, Estimated{fields.value("samples")}};
+  if (word == "measured") return TimedEvent{now, Measured{fields.value("ratio")}};
   if (word == "tick") return TimedEvent{now, Tick{}};
   return std::nullopt;
 }

@@ -70,11 +70,23 @@ struct Expected {
   Seconds ready{};
   bool operator==(const Expected&) const = default;
 };
+/// The promise is now believed to need so many samples, counted from the first of the run: by a loss curve fitted anew,
+/// or those committed, when the loss was reached.
+struct Estimated {
+  double samples = 0;
+  bool operator==(const Estimated&) const = default;
+};
+/// The present shape trains at this ratio of its predicted speed.
+struct Measured {
+  double ratio = 1;
+  bool operator==(const Measured&) const = default;
+};
 /// The time asked for by Wake.
 struct Tick {
   bool operator==(const Tick&) const = default;
 };
-using Event = std::variant<Joined, Notice, Lost, StepCommitted, CheckpointDone, RolledBack, Priced, Expected, Tick>;
+using Event = std::variant<Joined, Notice, Lost, StepCommitted, CheckpointDone, RolledBack, Priced, Expected, Estimated,
+                           Measured, Tick>;
 
 // What the controller tells the world.
 
