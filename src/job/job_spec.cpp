@@ -101,7 +101,7 @@ JobSpec read_job(Section& root) {
   if (auto objective = root.maybe_section("objective")) read_objective(*objective, job);
   if (auto elastic = root.maybe_section("elastic")) read_elastic(*elastic, job);
   if (auto resources = root.maybe_section("resources")) read_resources(*resources, job);
-  if (root.raw("train") != nullptr) job.unused.push_back("train");
+  if (auto train = root.maybe_section("train")) job.train = read_train(*train);
   for (const auto key : kSkyPilotKeys) {
     if (root.raw(key) != nullptr) job.unused.emplace_back(key);
   }

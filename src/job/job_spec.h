@@ -8,6 +8,7 @@
 
 #include "base/document.h"
 #include "base/units.h"
+#include "job/train_spec.h"
 
 namespace mayfly {
 
@@ -34,6 +35,8 @@ struct JobSpec {
   std::string accelerator{};
   std::optional<int> accelerator_count{};
   std::optional<bool> use_spot{};
+
+  std::optional<TrainSpec> train{};
 
   std::vector<std::string> unused{};  ///< keys that were understood but have no effect yet
   bool operator==(const JobSpec&) const = default;

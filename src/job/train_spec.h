@@ -22,7 +22,7 @@ struct ModelSpec {
   int layers = 4;             ///< gpt
   int heads = 4;              ///< gpt
   int embedding = 128;        ///< gpt
-  int context = 64;           ///< gpt: characters seen at once
+  int context = 64;           ///< gpt and torchscript on text: characters seen at once
   bool operator==(const ModelSpec&) const = default;
 };
 
@@ -52,13 +52,14 @@ struct OptimiserSpec {
 struct ScheduleSpec {
   enum class Kind { constant, step, cosine };
   Kind kind = Kind::constant;
-  double warmup_steps = 0;  ///< rises in a straight line from 0
+  double warmup_steps = 0;  ///< rises in a straight line from 0; the last of them has the full rate
   double every_steps = 0;   ///< step: multiply by `factor` this often
   double factor = 0.1;      ///< step
   double total_steps = 0;   ///< cosine: where it reaches `floor`
   double floor = 0;         ///< cosine: as a share of the full rate
   bool operator==(const ScheduleSpec&) const = default;
 };
+/// `step` counts from 0.
 double rate_factor(const ScheduleSpec& schedule, double step);
 
 struct CheckpointSpec {
@@ -84,6 +85,7 @@ struct TrainSpec {
   bool operator==(const TrainSpec&) const = default;
 };
 
+/// What is wrong is left in the section.
 TrainSpec read_train(Section section);
 
 }  // namespace mayfly

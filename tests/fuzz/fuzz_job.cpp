@@ -7,6 +7,16 @@ namespace {
 
 using mayfly::fuzz::require;
 
+void check_train(const mayfly::TrainSpec& train) {
+  require(!train.model.name.empty() && !train.data.name.empty(), "model and data have names");
+  require((train.model.name == "count") == (train.data.name == "count"), "count counts");
+  require((train.model.depth - 2) % 6 == 0 && train.model.embedding % train.model.heads == 0, "a network can be built");
+  require(train.optimiser.rate > 0 && train.optimiser.momentum < 1, "the optimiser moves and slows down");
+  for (const double step : {0., 1., 7., 1e9}) {
+    require(std::isfinite(mayfly::rate_factor(train.schedule, step)), "rates are finite");
+  }
+}
+
 void check_job(const mayfly::JobSpec& job) {
   require(!job.deadline || (std::isfinite(job.deadline->count()) && job.deadline->count() >= 0),
           "a deadline is finite and not negative");
@@ -20,6 +30,7 @@ void check_job(const mayfly::JobSpec& job) {
   require(!job.least_workers || !job.most_workers || *job.least_workers <= *job.most_workers, "min is not above max");
   require(!job.accelerator_count || *job.accelerator_count > 0, "accelerators are above 0");
   require(!job.accelerator_count || !job.accelerator.empty(), "a number of accelerators has their name");
+  if (job.train) check_train(*job.train);
   for (const auto& key : job.unused) require(!key.empty(), "a key without effect has a name");
 }
 

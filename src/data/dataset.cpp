@@ -1,0 +1,173 @@
+#include "data/dataset.h"
+
+#include <algorithm>
+#include <string>
+
+#include "base/check.h"
+#include "base/rng.h"
+#include "data/digits.h"
+#include "data/gzip.h"
+#include "data/pictures.h"
+
+namespace mayfly {
+namespace {
+
+class CountDataset final : public Dataset {
+ public:
+  explicit CountDataset(std::int64_t samples) : samples_(samples) {}
+  std::int64_t size() const override { return samples_; }
+  std::vector<int> shape() const override { return {}; }
+  int labels() const override { return 1; }
+  int classes() const override { return static_cast<int>(samples_); }
+  void read(std::span<const std::int64_t> samples, std::span<float> inputs,
+            std::span<std::int64_t> labels) const override {
+    MAYFLY_CHECK(inputs.size() == samples.size() && labels.size() == samples.size(), "room for the samples");
+    std::copy(samples.begin(), samples.end(), labels.begin());
+    std::fill(inputs.begin(), inputs.end(), 0.0f);
+  }
+
+ private:
+  std::int64_t samples_;
+};
+
+/// Normal random numbers; the class is the row of a hidden matrix with the largest product. The matrix is the same for
+/// every seed, so that what is learnt from one set holds for another.
+class SyntheticDataset final : public Dataset {
+ public:
+  explicit SyntheticDataset(const DataSpec& spec, std::size_t length) : spec_(spec), length_(length) {
+    constexpr std::uint64_t kRuleSeed = 20177;
+    Rng rng(kRuleSeed);
+    rule_.resize(static_cast<std::size_t>(spec.classes) * length);
+    for (auto& weight : rule_) weight = static_cast<float>(rng.normal());
+  }
+  std::int64_t size() const override { return spec_.samples; }
+  std::vector<int> shape() const override { return spec_.shape; }
+  int labels() const override { return 1; }
+  int classes() const override { return spec_.classes; }
+  void read(std::span<const std::int64_t> samples, std::span<float> inputs,
+            std::span<std::int64_t> labels) const override {
+    MAYFLY_CHECK(inputs.size() == samples.size() * length_ && labels.size() == samples.size(), "room for the samples");
+    for (std::size_t i = 0; i < samples.size(); ++i) {
+      MAYFLY_CHECK(samples[i] >= 0 && samples[i] < size(), "a sample of the data set");
+      Rng rng(Rng(spec_.seed).bits() ^ static_cast<std::uint64_t>(samples[i]));
+      const auto input = inputs.subspan(i * length_, length_);
+      for (auto& number : input) number = static_cast<float>(rng.normal());
+      labels[i] = ruled_class(input);
+    }
+  }
+
+ private:
+  std::int64_t ruled_class(std::span<const float> input) const {
+    std::int64_t best = 0;
+    double largest = 0;
+    for (std::int64_t c = 0; c < spec_.classes; ++c) {
+      const float* row = rule_.data() + static_cast<std::size_t>(c) * length_;
+      double product = 0;
+      for (std::size_t i = 0; i < length_; ++i) product += static_cast<double>(row[i]) * input[i];
+      if (c == 0 || product > largest) {
+        best = c;
+        largest = product;
+      }
+    }
+    return best;
+  }
+
+  DataSpec spec_;
+  std::size_t length_;
+  std::vector<float> rule_;
+};
+
+/// Windows that do not overlap; the labels are the bytes after each.
+class TextDataset final : public Dataset {
+ public:
+  TextDataset(std::string text, int context) : text_(std::move(text)), context_(context) {}
+  std::int64_t size() const override { return static_cast<std::int64_t>((text_.size() - 1) / length()); }
+  std::vector<int> shape() const override { return {context_}; }
+  int labels() const override { return context_; }
+  int classes() const override { return 256; }
+  void read(std::span<const std::int64_t> samples, std::span<float> inputs,
+            std::span<std::int64_t> labels) const override {
+    MAYFLY_CHECK(inputs.size() == samples.size() * length() && labels.size() == inputs.size(), "room for the samples");
+    for (std::size_t i = 0; i < samples.size(); ++i) {
+      MAYFLY_CHECK(samples[i] >= 0 && samples[i] < size(), "a sample of the data set");
+      const auto* window = text_.data() + static_cast<std::size_t>(samples[i]) * length();
+      for (std::size_t k = 0; k < length(); ++k) {
+        inputs[i * length() + k] = static_cast<std::uint8_t>(window[k]);
+        labels[i * length() + k] = static_cast<std::uint8_t>(window[k + 1]);
+      }
+    }
+  }
+
+ private:
+  std::size_t length() const { return static_cast<std::size_t>(context_); }
+
+  std::string text_;
+  int context_;
+};
+
+Result<std::unique_ptr<Dataset>> open_idx(const DataSpec& spec, const std::filesystem::path& folder) {
+  MAYFLY_CHECK(spec.files.size() == 2, "read_train wants two files");
+  const auto images = load_unpacked(folder / spec.files[0]);
+  if (!images) return unexpected(images.error());
+  const auto labels = load_unpacked(folder / spec.files[1]);
+  if (!labels) return unexpected(labels.error());
+  auto pictures = parse_idx(*images, (folder / spec.files[0]).string(), *labels, (folder / spec.files[1]).string());
+  if (!pictures) return unexpected(pictures.error());
+  return picture_dataset(std::move(*pictures));
+}
+
+Result<std::unique_ptr<Dataset>> open_cifar(const DataSpec& spec, const std::filesystem::path& folder) {
+  Pictures pictures;
+  for (const auto& file : spec.files) {
+    const auto batch = load_unpacked(folder / file);
+    if (!batch) return unexpected(batch.error());
+    if (const auto added = add_cifar(*batch, (folder / file).string(), pictures); !added)
+      return unexpected(added.error());
+  }
+  return picture_dataset(std::move(pictures));
+}
+
+Result<std::unique_ptr<Dataset>> open_text(const DataSpec& spec, int context, const std::filesystem::path& folder) {
+  MAYFLY_CHECK(spec.files.size() == 1, "read_train wants one file");
+  auto text = load_unpacked(folder / spec.files[0]);
+  if (!text) return unexpected(text.error());
+  if (text->size() <= static_cast<std::size_t>(context))
+    return fail("{}: {} bytes, want more than the context of {}", (folder / spec.files[0]).string(), text->size(),
+                context);
+  return std::make_unique<TextDataset>(std::move(*text), context);
+}
+
+Result<std::unique_ptr<Dataset>> open_synthetic(const DataSpec& spec) {
+  constexpr double kMost = 1e8;
+  double length = 1;
+  for (const int side : spec.shape) length *= side;
+  if (length * spec.classes > kMost)
+    return fail("synthetic data: {:g} numbers a sample and {} classes, want a product up to {:g}", length, spec.classes,
+                kMost);
+  return std::make_unique<SyntheticDataset>(spec, static_cast<std::size_t>(length));
+}
+
+std::string shown_shape(const Dataset& data) {
+  return fmt::format("[{}] and {} classes", fmt::join(data.shape(), ", "), data.classes());
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Dataset>> open_dataset(const DataSpec& spec, const ModelSpec& model,
+                                              const std::filesystem::path& folder) {
+  if (spec.name == "digits") return digits_dataset(spec.samples, spec.seed);
+  if (spec.name == "idx") return open_idx(spec, folder);
+  if (spec.name == "cifar") return open_cifar(spec, folder);
+  if (spec.name == "text") return open_text(spec, model.context, folder);
+  if (spec.name == "synthetic") return open_synthetic(spec);
+  if (spec.name == "count") return std::make_unique<CountDataset>(spec.samples);
+  return fail("data '{}' is not known", spec.name);
+}
+
+Result<void> check_alike(const Dataset& training, const Dataset& validation) {
+  if (training.shape() == validation.shape() && validation.classes() <= training.classes()) return {};
+  return fail("validation samples have shape {}, want {} as the training samples", shown_shape(validation),
+              shown_shape(training));
+}
+
+}  // namespace mayfly

@@ -1,0 +1,246 @@
+#include "job/train_spec.h"
+
+#include <algorithm>
+#include <cmath>
+#include <initializer_list>
+#include <numbers>
+#include <string_view>
+
+#include "base/text.h"
+
+namespace mayfly {
+namespace {
+
+using Words = std::vector<std::string>;
+
+const Words kModels{"mlp", "cnn", "resnet", "gpt", "torchscript", "count"};
+const Words kData{"digits", "idx", "cifar", "text", "synthetic", "count"};
+
+std::string listed(const Words& words) { return fmt::format("{}", fmt::join(words, ", ")); }
+
+bool is_one_of(std::string_view word, std::initializer_list<std::string_view> words) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+/// The word at `key`, which must be one of those known; the first of them where the key is absent.
+std::string known_word(Section& section, std::string_view key, const Words& known) {
+  const auto word = section.maybe_text(key);
+  if (!word) return known.front();
+  if (std::find(known.begin(), known.end(), *word) == known.end()) {
+    // Of two words the nearer one is a guess, and a bad one where 'gpu' becomes 'cpu'.
+    const auto hint = known.size() > 2 ? did_you_mean(*word, known) : "";
+    section.reject(key, fmt::format("'{}', want one of {}{}", *word, listed(known), hint));
+  }
+  return *word;
+}
+
+std::string required_word(Section& section, std::string_view key, const Words& known) {
+  if (section.text(key).empty()) return "";
+  return known_word(section, key, known);
+}
+
+/// A key that belongs to something other than `name` would be read by nobody.
+void refuse_stranger(Section& section, std::string_view key, std::string_view name,
+                     std::initializer_list<std::string_view> owners) {
+  if (!section.has(key) || is_one_of(name, owners)) return;
+  section.reject(key, fmt::format("goes with {}, not with {}", fmt::join(owners, " and "), name));
+}
+
+std::vector<int> read_sizes(Section& section, std::string_view key) {
+  constexpr double kMost = 1'000'000;
+  std::vector<int> sizes;
+  for (const double size : section.numbers(key, Range::positive)) {
+    if (size != std::floor(size) || size > kMost) {
+      section.reject(key, fmt::format("{}, want whole numbers up to 10^6", size));
+      return {};
+    }
+    sizes.push_back(static_cast<int>(size));
+  }
+  return sizes;
+}
+
+double below_one(Section& section, std::string_view key, double absent) {
+  const double number = section.maybe_number(key, Range::fraction).value_or(absent);
+  if (number >= 1) section.reject(key, fmt::format("{}, want a number from 0 to below 1", number));
+  return number;
+}
+
+ModelSpec read_model(Section section) {
+  ModelSpec model{.name = required_word(section, "name", kModels)};
+  refuse_stranger(section, "file", model.name, {"torchscript"});
+  refuse_stranger(section, "hidden", model.name, {"mlp"});
+  refuse_stranger(section, "depth", model.name, {"resnet"});
+  refuse_stranger(section, "width", model.name, {"cnn", "resnet"});
+  refuse_stranger(section, "context", model.name, {"gpt", "torchscript"});
+  for (const auto key : {"layers", "heads", "embedding"}) refuse_stranger(section, key, model.name, {"gpt"});
+  if (model.name == "torchscript") model.file = section.text("file");
+  if (model.name == "mlp") model.hidden = read_sizes(section, "hidden");
+  model.depth = section.maybe_integer("depth").value_or(model.depth);
+  model.width = section.maybe_integer("width").value_or(model.width);
+  model.layers = section.maybe_integer("layers").value_or(model.layers);
+  model.heads = section.maybe_integer("heads").value_or(model.heads);
+  model.embedding = section.maybe_integer("embedding").value_or(model.embedding);
+  model.context = section.maybe_integer("context").value_or(model.context);
+  if (model.depth < 8 || (model.depth - 2) % 6 != 0)
+    section.reject("depth", fmt::format("{}, want 6n+2: 8, 14, 20, 26, 32, 44, 56, 110 ...", model.depth));
+  if (model.embedding % model.heads != 0) {
+    section.reject("embedding", fmt::format("{}, want a multiple of the {} heads", model.embedding, model.heads));
+  }
+  section.finish();
+  return model;
+}
+
+/// `PATH` or `[PATH ...]`.
+std::vector<std::string> read_files(Section& section) {
+  const Value* value = section.raw("files");
+  if (value == nullptr) return {};
+  if (value->kind == Value::Kind::scalar) return {value->scalar};
+  std::vector<std::string> files;
+  for (const auto& item : value->items) {
+    if (item.kind == Value::Kind::scalar && !item.scalar.empty()) files.push_back(item.scalar);
+  }
+  if (value->kind != Value::Kind::list || files.size() != value->items.size())
+    section.reject("files", "want a path or a list of paths");
+  return files;
+}
+
+void check_files(Section& section, const DataSpec& data) {
+  const auto want = [&](std::string_view what) {
+    section.reject("files", fmt::format("{} given, want {}", data.files.size(), what));
+  };
+  if (data.name == "idx" && data.files.size() != 2) want("two: images, then labels");
+  if (data.name == "cifar" && data.files.empty()) want("the batches, for example [data_batch_1.bin]");
+  if (data.name == "text" && data.files.size() != 1) want("one");
+}
+
+DataSpec read_data(Section section) {
+  DataSpec data{.name = required_word(section, "name", kData)};
+  refuse_stranger(section, "files", data.name, {"idx", "cifar", "text"});
+  refuse_stranger(section, "samples", data.name, {"digits", "synthetic", "count"});
+  for (const auto key : {"shape", "classes"}) refuse_stranger(section, key, data.name, {"synthetic"});
+  refuse_stranger(section, "seed", data.name, {"digits", "synthetic"});
+  data.files = read_files(section);
+  check_files(section, data);
+  if (is_one_of(data.name, {"digits", "synthetic", "count"})) data.samples = section.integer("samples");
+  if (data.name == "synthetic") {
+    data.shape = read_sizes(section, "shape");
+    if (data.shape.empty()) section.reject("shape", "empty, want for example [20] or [3, 32, 32]");
+  }
+  data.classes = section.maybe_integer("classes").value_or(data.classes);
+  data.seed = static_cast<std::uint64_t>(section.maybe_integer("seed", Range::non_negative).value_or(1));
+  section.finish();
+  return data;
+}
+
+/// What a model can learn from.
+void check_pair(Section& section, std::string_view key, const ModelSpec& model, const DataSpec& data) {
+  const auto refuse = [&](std::string_view want) {
+    section.reject(key, fmt::format("{} data for the model {}, want {}", data.name, model.name, want));
+  };
+  if (model.name == "count" && data.name != "count") return refuse("count");
+  if (model.name == "gpt" && data.name != "text") return refuse("text");
+  if (model.name != "count" && data.name == "count") return refuse("any but count");
+  if (is_one_of(model.name, {"mlp", "cnn", "resnet"}) && data.name == "text") return refuse("any but text and count");
+  if (is_one_of(model.name, {"cnn", "resnet"}) && data.name == "synthetic" && data.shape.size() != 3)
+    refuse("a shape of three numbers: channels, height and width");
+}
+
+OptimiserSpec read_optimiser(Section section) {
+  const auto name = known_word(section, "kind", {"sgd", "adam", "adamw"});
+  OptimiserSpec optimiser;
+  if (name == "adam") optimiser.kind = OptimiserSpec::Kind::adam;
+  if (name == "adamw") optimiser.kind = OptimiserSpec::Kind::adamw;
+  refuse_stranger(section, "momentum", name, {"sgd"});
+  for (const auto key : {"beta1", "beta2", "epsilon"}) refuse_stranger(section, key, name, {"adam", "adamw"});
+  optimiser.rate = section.maybe_number("rate", Range::positive).value_or(name == "sgd" ? 0.1 : 0.001);
+  optimiser.momentum = below_one(section, "momentum", optimiser.momentum);
+  optimiser.weight_decay = section.maybe_number("weight_decay", Range::non_negative).value_or(0);
+  optimiser.beta1 = below_one(section, "beta1", optimiser.beta1);
+  optimiser.beta2 = below_one(section, "beta2", optimiser.beta2);
+  optimiser.epsilon = section.maybe_number("epsilon", Range::positive).value_or(optimiser.epsilon);
+  section.finish();
+  return optimiser;
+}
+
+ScheduleSpec read_schedule(Section section) {
+  const auto name = known_word(section, "kind", {"constant", "step", "cosine"});
+  ScheduleSpec schedule;
+  for (const auto key : {"every_steps", "factor"}) refuse_stranger(section, key, name, {"step"});
+  for (const auto key : {"total_steps", "floor"}) refuse_stranger(section, key, name, {"cosine"});
+  schedule.warmup_steps = section.maybe_number("warmup_steps", Range::non_negative).value_or(0);
+  if (name == "step") {
+    schedule.kind = ScheduleSpec::Kind::step;
+    schedule.every_steps = section.number("every_steps", Range::positive);
+    schedule.factor = section.maybe_number("factor", Range::positive).value_or(schedule.factor);
+  }
+  if (name == "cosine") {
+    schedule.kind = ScheduleSpec::Kind::cosine;
+    schedule.total_steps = section.number("total_steps", Range::positive);
+    schedule.floor = section.maybe_number("floor", Range::fraction).value_or(0);
+    if (schedule.total_steps <= schedule.warmup_steps)
+      section.reject("total_steps", fmt::format("{}, want more than the {} steps of warmup", schedule.total_steps,
+                                                schedule.warmup_steps));
+  }
+  section.finish();
+  return schedule;
+}
+
+CheckpointSpec read_checkpoint(Section section) {
+  CheckpointSpec checkpoint{.directory = section.maybe_text("directory").value_or("")};
+  if (const auto text = section.maybe_text("every")) {
+    const auto every = parse_duration(*text);
+    if (!every) {
+      section.reject("every", every.error().message);
+    } else if (every->count() <= 0) {
+      section.reject("every", fmt::format("'{}', want a duration above 0", *text));
+    } else {
+      checkpoint.every = *every;
+    }
+  }
+  checkpoint.keep = section.maybe_integer("keep").value_or(checkpoint.keep);
+  section.finish();
+  return checkpoint;
+}
+
+double cosine_factor(const ScheduleSpec& schedule, double step) {
+  const double done =
+      std::clamp((step - schedule.warmup_steps) / (schedule.total_steps - schedule.warmup_steps), 0.0, 1.0);
+  return schedule.floor + (1 - schedule.floor) * 0.5 * (1 + std::cos(std::numbers::pi * done));
+}
+
+}  // namespace
+
+double rate_factor(const ScheduleSpec& schedule, double step) {
+  const double warm = step + 1 < schedule.warmup_steps ? (step + 1) / schedule.warmup_steps : 1;
+  switch (schedule.kind) {
+    case ScheduleSpec::Kind::constant:
+      break;
+    case ScheduleSpec::Kind::step:
+      return warm * std::pow(schedule.factor, std::floor(step / schedule.every_steps));
+    case ScheduleSpec::Kind::cosine:
+      return warm * cosine_factor(schedule, step);
+  }
+  return warm;
+}
+
+TrainSpec read_train(Section section) {
+  TrainSpec train{.model = read_model(section.section("model")), .data = read_data(section.section("data"))};
+  check_pair(section, "data", train.model, train.data);
+  if (auto validation = section.maybe_section("validation")) {
+    train.validation = read_data(*validation);
+    check_pair(section, "validation", train.model, *train.validation);
+  }
+  if (auto optimiser = section.maybe_section("optimiser")) train.optimiser = read_optimiser(*optimiser);
+  if (auto schedule = section.maybe_section("schedule")) train.schedule = read_schedule(*schedule);
+  if (auto checkpoint = section.maybe_section("checkpoint")) train.checkpoint = read_checkpoint(*checkpoint);
+  train.batch = section.maybe_integer("batch").value_or(train.batch);
+  train.clip = section.maybe_number("clip", Range::positive);
+  train.sum = known_word(section, "reduction", {"mean", "sum"}) == "sum";
+  train.scale_rate = section.maybe_flag("scale_rate").value_or(false);
+  train.device = known_word(section, "device", {"cpu", "cuda"});
+  train.seed = static_cast<std::uint64_t>(section.maybe_integer("seed", Range::non_negative).value_or(1));
+  section.finish();
+  return train;
+}
+
+}  // namespace mayfly
