@@ -9,14 +9,16 @@ namespace mayfly {
 /// count from the first sample of the run; place / size is the epoch.
 class SampleOrder {
  public:
+  /// Requires size > 0.
   SampleOrder(std::int64_t size, std::uint64_t seed);
+  /// Requires place >= 0.
   std::int64_t sample_at(std::int64_t place) const;
   std::int64_t size() const { return size_; }
 
  private:
   std::int64_t size_;
   std::uint64_t seed_;
-  int half_bits_;  ///< of the Feistel network's domain, the least power of four that holds the data set
+  int half_bits_;  ///< of the Feistel network's domain, the least power of four, 4 or more, that holds the data set
 };
 
 }  // namespace mayfly

@@ -6,9 +6,11 @@
 #include <map>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
+#include "data/new_file.h"
 
 namespace mayfly {
 
@@ -20,15 +22,22 @@ struct TensorView {
   std::span<const std::byte> bytes{};
 };
 
-/// The whole file; header padded to 8 bytes. https://github.com/huggingface/safetensors
+/// How a file of these tensors begins: the length and the JSON, padded to 8 bytes; the bytes of the tensors follow,
+/// widest dtype first and else in the order given, so that each is aligned. https://github.com/huggingface/safetensors
 std::string safetensors_header(std::span<const TensorView> tensors, const std::map<std::string, std::string>& notes);
+/// The whole file, synced, into what is there already. Doubled or reserved names and bytes that do not fit dtype and
+/// shape are errors.
+Result<FileSeal> write_safetensors(const std::filesystem::path& path, std::span<const TensorView> tensors,
+                                   const std::map<std::string, std::string>& notes);
+/// The same beside its place, then renamed: no reader sees half a file.
 Result<void> save_safetensors(const std::filesystem::path& path, std::span<const TensorView> tensors,
                               const std::map<std::string, std::string>& notes);
 
-/// A file read into memory; views point into it.
+/// A file read into memory; views point into it (so move it, do not copy it) and may not be aligned for their type
+/// where others wrote the file.
 struct TensorFile {
   std::vector<std::byte> bytes{};
-  std::vector<TensorView> tensors{};
+  std::vector<TensorView> tensors{};  ///< in the order of their bytes
   std::map<std::string, std::string> notes{};
   const TensorView* find(std::string_view name) const;
 };
