@@ -50,8 +50,7 @@ Result<FileSeal> NewFile::close() {
   const bool synced = ::fsync(descriptor_) == 0;
   const int reason = errno;
   const bool closed = ::close(std::exchange(descriptor_, -1)) == 0;
-  if (!synced || !closed)
-    return fail("{}: cannot write: {}", path_.string(), std::strerror(synced ? errno : reason));
+  if (!synced || !closed) return fail("{}: cannot write: {}", path_.string(), std::strerror(synced ? errno : reason));
   return FileSeal{.bytes = bytes_, .xxh3 = XXH3_64bits_digest(hash_)};
 }
 

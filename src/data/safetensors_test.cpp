@@ -31,8 +31,7 @@ std::string error_of(std::vector<std::byte> bytes) {
 constexpr std::string_view kHeader =
     R"({"__metadata__":{"by":"hand"},"b":{"dtype":"I64","shape":[2],"data_offsets":[0,16]},)"
     R"("a":{"dtype":"F32","shape":[1,3],"data_offsets":[16,28]}}   )";
-const std::string kData(
-    "\x01\0\0\0\0\0\0\0\xfe\xff\xff\xff\xff\xff\xff\xff\0\0\x80\x3f\0\0\0\x40\0\0\0\x3f", 28);
+const std::string kData("\x01\0\0\0\0\0\0\0\xfe\xff\xff\xff\xff\xff\xff\xff\0\0\x80\x3f\0\0\0\x40\0\0\0\x3f", 28);
 
 TEST(Safetensors, ReadsWhatOthersWrote) {
   ASSERT_EQ(kHeader.size(), 144U);
@@ -61,9 +60,8 @@ TEST(Safetensors, ReadsWhatOthersWrote) {
 TEST(Safetensors, WritesTheBytesOthersRead) {
   const auto all = bytes_of(kData);
   const std::span<const std::byte> data(all);
-  const std::vector<TensorView> tensors{
-      {.name = "a", .dtype = "F32", .shape = {1, 3}, .bytes = data.subspan(16)},
-      {.name = "b", .dtype = "I64", .shape = {2}, .bytes = data.first(16)}};
+  const std::vector<TensorView> tensors{{.name = "a", .dtype = "F32", .shape = {1, 3}, .bytes = data.subspan(16)},
+                                        {.name = "b", .dtype = "I64", .shape = {2}, .bytes = data.first(16)}};
   const support::TempFolder folder;
   const auto path = folder.path() / "t.safetensors";
   ASSERT_TRUE(save_safetensors(path, tensors, {{"by", "hand"}}));
@@ -76,11 +74,10 @@ TEST(Safetensors, WritesTheBytesOthersRead) {
 }
 
 TEST(Safetensors, EmptyTensorsAndScalarsAreTensors) {
-  const auto file = parse_safetensors(
-      file_of(R"({"none":{"dtype":"F32","shape":[0,5],"data_offsets":[0,0]},)"
-              R"("one":{"dtype":"U8","shape":[],"data_offsets":[0,1]}})",
-              "x"),
-      "f");
+  const auto file = parse_safetensors(file_of(R"({"none":{"dtype":"F32","shape":[0,5],"data_offsets":[0,0]},)"
+                                              R"("one":{"dtype":"U8","shape":[],"data_offsets":[0,1]}})",
+                                              "x"),
+                                      "f");
   ASSERT_TRUE(file) << file.error().message;
   EXPECT_EQ(file->find("none")->bytes.size(), 0U);
   EXPECT_EQ(file->find("one")->bytes.size(), 1U);
