@@ -3,10 +3,11 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
-#include "base/units.h"
+#include "base/result.h"
 #include "data/ledger.h"
 #include "data/safetensors.h"
 
@@ -25,7 +26,8 @@ struct TrainerState {
 
 /// Writes DIRECTORY/checkpoint-STEP/{model.safetensors,optimizer.safetensors,trainer_state.json}: into a folder beside
 /// it first, synced, with the checksum of each file in trainer_state.json, then renamed. Nothing is left behind where
-/// it fails. Asks for the space before it starts. An existing checkpoint of this step is replaced.
+/// it fails. Asks for the space before it starts. An existing checkpoint of this step is replaced, unless it holds
+/// files that are not mayfly's.
 Result<std::filesystem::path> write_checkpoint(const std::filesystem::path& directory, const TrainerState& state,
                                                std::span<const TensorView> model,
                                                std::span<const TensorView> optimiser);
@@ -48,7 +50,9 @@ struct FoundCheckpoint {
 };
 /// The checkpoint with the most samples that is whole; `latest` is a hint for people and other programs.
 FoundCheckpoint newest_checkpoint(const std::filesystem::path& directory);
-/// Points DIRECTORY/latest at it and removes all but the `keep` newest, and what broken writes left behind.
+/// Points DIRECTORY/latest at it, a symbolic link, and removes older ones but for the `keep` - 1 newest (`keep` is at
+/// least 1), newer ones that are broken, and what broken writes left behind. Links, and folders with files that are not
+/// mayfly's, stay; so does what another process is writing.
 Result<void> publish_checkpoint(const std::filesystem::path& directory, const std::filesystem::path& checkpoint,
                                 int keep);
 

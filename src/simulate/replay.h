@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "control/controller.h"
-#include "simulate/job.h"
+#include "control/job.h"
 #include "simulate/physics.h"
 #include "trace/trace.h"
 

@@ -26,9 +26,10 @@ struct Hello {
   int protocol = kProtocol;
   std::string token{};
   std::int64_t pid = 0;
-  int slot = -1;                         ///< which of the engine's machines it is; -1: it came by itself
-  std::optional<int> worker{};           ///< re-attaching under this name
-  std::optional<std::int64_t> sample{};  ///< re-attaching: its weights hold this many samples
+  int slot = -1;                          ///< which of the engine's machines it is; -1: it came by itself
+  std::optional<int> worker{};            ///< re-attaching under this name
+  std::optional<std::int64_t> sample{};   ///< re-attaching: its weights hold this many samples
+  std::optional<std::int64_t> pending{};  ///< where they would be if the step in its hands counts
   bool operator==(const Hello&) const = default;
 };
 /// Data and network are loaded; it can be given work.

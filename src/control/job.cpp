@@ -1,4 +1,4 @@
-#include "simulate/job.h"
+#include "control/job.h"
 
 #include <fmt/core.h>
 

@@ -1,0 +1,86 @@
+#include "data/trainer_state.h"
+
+#include <charconv>
+#include <limits>
+
+#include "base/document.h"
+#include "base/json.h"
+
+namespace mayfly {
+namespace {
+
+constexpr std::string_view kFormat = "mayfly-checkpoint/1";
+/// The last key; its value covers every byte before it.
+constexpr std::string_view kSeal = "\"xxh3\": \"";
+
+std::string hex(std::uint64_t number) { return fmt::format("{:016x}", number); }
+
+template <class Number>
+Number whole(Section& section, std::string_view key) {
+  const std::string text = section.text(key);
+  Number value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool good = error == std::errc{} && end == text.data() + text.size() && !(value < Number{});
+  if (section.ok() && !good) section.reject(key, fmt::format("'{}', want a whole number from 0", text));
+  return good ? value : Number{};
+}
+
+std::uint64_t hex_number(Section& section, std::string_view key) {
+  const std::string text = section.text(key);
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, 16);
+  if (section.ok() && (error != std::errc{} || end != text.data() + text.size() || text.size() != 16))
+    section.reject(key, fmt::format("'{}', want 16 hexadecimal digits", text));
+  return value;
+}
+
+StateFile read_state(Section& root) {
+  StateFile content;
+  auto& state = content.state;
+  state.job = root.text("job");
+  state.sample = whole<std::int64_t>(root, "sample");
+  state.step = whole<std::int64_t>(root, "step");
+  // A loss that is no number, because the training diverged, is written as null.
+  state.loss = root.maybe_number("loss").value_or(std::numeric_limits<double>::quiet_NaN());
+  state.seed = whole<std::uint64_t>(root, "seed");
+  for (Section& range : root.list("ledger")) {
+    state.ledger.push_back({whole<std::int64_t>(range, "first"), whole<std::int64_t>(range, "count")});
+    range.finish();
+  }
+  if (auto ledger = Ledger::restored(state.ledger); root.ok() && !ledger) root.reject("ledger", ledger.error().message);
+  Section files = root.section("files");
+  for (auto& [name, file] : files.each()) {
+    content.files[name] = {.bytes = whole<std::uint64_t>(file, "bytes"), .xxh3 = hex_number(file, "xxh3")};
+    file.finish();
+  }
+  root.raw("xxh3");
+  return content;
+}
+
+}  // namespace
+
+std::string state_text(const StateFile& content) {
+  const TrainerState& state = content.state;
+  Json ledger = Json::array();
+  for (const SampleRange& range : state.ledger) ledger.push_back({{"first", range.first}, {"count", range.count}});
+  Json files = Json::object();
+  for (const auto& [name, seal] : content.files) files[name] = {{"bytes", seal.bytes}, {"xxh3", hex(seal.xxh3)}};
+  const Json json{{"format", kFormat},     {"job", state.job},   {"sample", state.sample}, {"step", state.step},
+                  {"loss", state.loss},    {"seed", state.seed}, {"ledger", ledger},       {"files", files}};
+  std::string text = json.dump(2, ' ', false, Json::error_handler_t::replace);
+  text.resize(text.size() - 2);  // "\n}"
+  text += ",\n  ";
+  return text + fmt::format("{}{}\"\n}}\n", kSeal, hex(xxh3_of(text)));
+}
+
+Result<StateFile> parse_state(std::string_view text, const std::string& file) {
+  const auto seal = text.rfind(kSeal);
+  // Another format may be sealed otherwise; what it is comes first.
+  const bool ours = text.find(kFormat) != std::string_view::npos;
+  if (ours && (seal == std::string_view::npos ||
+               text.substr(seal) != fmt::format("{}{}\"\n}}\n", kSeal, hex(xxh3_of(text.substr(0, seal))))))
+    return fail("{}: damaged: its checksum does not fit", file);
+  return read_document(text, file, kFormat, read_state);
+}
+
+}  // namespace mayfly

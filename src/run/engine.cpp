@@ -1,0 +1,203 @@
+#include "run/engine.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <set>
+#include <thread>
+
+#include "base/text.h"
+
+namespace mayfly {
+namespace {
+
+/// Field 22 of /proc/PID/stat; 0 where there is no such process.
+long long start_ticks(pid_t pid) {
+  std::ifstream file(fmt::format("/proc/{}/stat", pid));
+  std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  const auto name_end = text.rfind(')');
+  if (name_end == std::string::npos) return 0;
+  const auto fields = split(std::string_view(text).substr(name_end + 2), ' ');
+  constexpr std::size_t kStart = 22 - 3;
+  if (fields.size() <= kStart || fields[0] == "Z") return 0;
+  return std::atoll(std::string(fields[kStart]).c_str());
+}
+
+std::string words_of_status(int status) {
+  if (WIFSIGNALED(status)) return fmt::format("killed by signal {}", WTERMSIG(status));
+  return fmt::format("exit code {}", WEXITSTATUS(status));
+}
+
+/// OpenBLAS of Debian 12 does not know newer processors and would fall back to SSE3, five times slower.
+const char* blas_core() {
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+    return "SkylakeX";
+  return __builtin_cpu_supports("avx2") ? "Haswell" : nullptr;
+}
+
+}  // namespace
+
+std::vector<int> seat_cores(int seat, int capacity, int cores) {
+  const int each = std::max(1, cores / std::max(1, capacity));
+  std::vector<int> mine;
+  for (int i = 0; i < each; ++i) mine.push_back((seat * each + i) % cores);
+  return mine;
+}
+
+LocalEngine::LocalEngine(Loop& loop, Options options, std::function<void(int, std::string)> ended)
+    : loop_(loop), options_(std::move(options)), ended_(std::move(ended)) {}
+
+std::filesystem::path LocalEngine::log(int launch) const {
+  return options_.logs / fmt::format("worker-{}.log", launch);
+}
+
+int LocalEngine::free_seat() const {
+  std::set<int> taken;
+  for (const auto& [launch, process] : processes_) taken.insert(process.seat);
+  int seat = 0;
+  while (taken.contains(seat)) ++seat;
+  return seat;
+}
+
+Result<void> LocalEngine::start(int launch, const MachineRole& role) {
+  const int seat = free_seat();
+  const std::string log_file = log(launch).string();
+  const std::string number = std::to_string(launch);
+  int ready[2];  // closed by exec; carries errno where that fails
+  if (::pipe2(ready, O_CLOEXEC) != 0) return fail("pipe: {}", std::strerror(errno));
+  const pid_t pid = ::fork();
+  if (pid < 0) {
+    const int error = errno;
+    ::close(ready[0]);
+    ::close(ready[1]);
+    return fail("cannot start a process: {}", std::strerror(error));
+  }
+  if (pid == 0) {
+    become(seat, log_file, number);
+    const int error = errno;
+    [[maybe_unused]] const auto written = ::write(ready[1], &error, sizeof error);
+    ::_exit(127);
+  }
+  ::close(ready[1]);
+  int error = 0;
+  const bool failed = ::read(ready[0], &error, sizeof error) == sizeof error;
+  ::close(ready[0]);
+  if (failed) {
+    ::waitpid(pid, nullptr, 0);
+    return fail("{}: cannot start: {}", options_.program.string(), std::strerror(error));
+  }
+  watch(launch, {.pid = pid, .started = start_ticks(pid), .seat = seat, .role = role});
+  return {};
+}
+
+/// In the new process; returns only where exec fails.
+void LocalEngine::become(int seat, const std::string& log_file, const std::string& launch) const {
+  ::setpgid(0, 0);  // Ctrl-C is for the controller, which tells the workers
+  sigset_t none;
+  sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) ::signal(signal, SIG_DFL);
+  const int log = ::open(log_file.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
+  const int nothing = ::open("/dev/null", O_RDONLY);
+  if (log < 0 || nothing < 0) return;
+  ::dup2(nothing, STDIN_FILENO);
+  ::dup2(log, STDOUT_FILENO);
+  ::dup2(log, STDERR_FILENO);
+  const int cores = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  const auto mine = seat_cores(seat, options_.capacity, cores);
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (const int core : mine) CPU_SET(static_cast<std::size_t>(core), &set);
+  ::sched_setaffinity(0, sizeof set, &set);
+  ::setenv("OMP_NUM_THREADS", std::to_string(mine.size()).c_str(), 1);
+  ::setenv("OMP_WAIT_POLICY", "PASSIVE", 0);
+  if (const char* core = blas_core()) ::setenv("OPENBLAS_CORETYPE", core, 0);
+  ::setenv("MAYFLY_TOKEN", options_.token.c_str(), 1);
+  ::setenv("MAYFLY_NOTICE_S", fmt::format("{}", options_.notice.count()).c_str(), 1);
+  std::vector<std::string> words{options_.program.string()};
+  words.insert(words.end(), options_.arguments.begin(), options_.arguments.end());
+  words.insert(words.end(), {"--slot", launch});
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  ::execv(arguments[0], arguments.data());
+}
+
+void LocalEngine::watch(int launch, Process process) {
+  const auto descriptor = static_cast<int>(::syscall(SYS_pidfd_open, process.pid, 0));
+  Process& kept = processes_[launch] = std::move(process);
+  if (descriptor < 0) return loop_.post([this, launch] { reap(launch); });
+  kept.watch = std::make_unique<DescriptorWatch>(loop_, descriptor, [this, launch] { reap(launch); });
+}
+
+void LocalEngine::reap(int launch) {
+  const auto found = processes_.find(launch);
+  if (found == processes_.end()) return;
+  int status = 0;
+  // An adopted process is another's child: how it ended is not known here.
+  const bool child = ::waitpid(found->second.pid, &status, WNOHANG) == found->second.pid;
+  processes_.erase(found);
+  ended_(launch, child ? words_of_status(status) : "ended");
+}
+
+void LocalEngine::notify(int launch) {
+  if (const auto found = processes_.find(launch); found != processes_.end()) ::kill(found->second.pid, SIGTERM);
+}
+
+void LocalEngine::kill(int launch) {
+  if (const auto found = processes_.find(launch); found != processes_.end()) ::kill(found->second.pid, SIGKILL);
+}
+
+void LocalEngine::kill_all() {
+  for (const auto& [launch, process] : processes_) ::kill(process.pid, SIGKILL);
+}
+
+pid_t LocalEngine::pid(int launch) const {
+  const auto found = processes_.find(launch);
+  return found == processes_.end() ? 0 : found->second.pid;
+}
+
+std::vector<int> LocalEngine::launches() const {
+  std::vector<int> all;
+  for (const auto& [launch, process] : processes_) all.push_back(launch);
+  return all;
+}
+
+Json LocalEngine::processes() const {
+  Json list = Json::array();
+  for (const auto& [launch, process] : processes_) {
+    list.push_back({{"slot", launch},
+                    {"pid", process.pid},
+                    {"started", process.started},
+                    {"seat", process.seat},
+                    {"type", process.role.type},
+                    {"market", name(process.role.market)},
+                    {"usd_per_hour", process.role.price.value}});
+  }
+  return list;
+}
+
+void LocalEngine::adopt(const Json& processes) {
+  for (const auto& entry : processes) {
+    const pid_t pid = entry.value("pid", 0);
+    const auto started = entry.value("started", 0LL);
+    if (pid <= 0 || started == 0 || start_ticks(pid) != started) continue;
+    const auto market = parse_market(entry.value("market", ""));
+    watch(entry.value("slot", 0), {.pid = pid,
+                                   .started = started,
+                                   .seat = entry.value("seat", 0),
+                                   .role = {.type = entry.value("type", ""),
+                                            .market = market ? *market : Market::spot,
+                                            .price = {entry.value("usd_per_hour", 0.0)}}});
+  }
+}
+
+}  // namespace mayfly

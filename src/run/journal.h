@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "control/event.h"
+
+namespace mayfly {
+
+/// journal.jsonl of a run. Steps of one generation that follow each other become one line, written when something else
+/// happens or flush() is called.
+class Journal {
+ public:
+  /// Written anew: the store has everything that was in an older one.
+  static Result<Journal> create(const std::filesystem::path& path, const std::string& job);
+
+  /// What the controller recorded about an event, its own line first.
+  void add(const TimedEvent& event, const std::vector<std::string>& records);
+  void add_line(const std::string& line);
+  void flush();
+
+ private:
+  struct Close {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+  };
+  explicit Journal(std::unique_ptr<std::FILE, Close> file) : file_(std::move(file)) {}
+  void write(const std::string& line);
+
+  std::unique_ptr<std::FILE, Close> file_;
+  std::optional<TimedEvent> steps_{};  ///< not written yet
+};
+
+}  // namespace mayfly

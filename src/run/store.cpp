@@ -1,0 +1,140 @@
+#include "run/store.h"
+
+#include <fcntl.h>
+#include <sqlite3.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace mayfly {
+
+struct Store::Parts {
+  std::string path{};
+  sqlite3* base = nullptr;
+  sqlite3_stmt* insert = nullptr;
+  sqlite3_stmt* replace = nullptr;
+  int lock = -1;
+  std::optional<TimedEvent> last{};  ///< where the last line is a step
+  sqlite3_int64 last_row = 0;
+
+  ~Parts() {
+    sqlite3_finalize(insert);
+    sqlite3_finalize(replace);
+    sqlite3_close(base);
+    if (lock >= 0) ::close(lock);
+  }
+  Result<void> failed(std::string_view what) const {
+    return fail("{}: {}: {}", path, what, base != nullptr ? sqlite3_errmsg(base) : "out of memory");
+  }
+  Result<void> execute(const char* sql) const {
+    if (sqlite3_exec(base, sql, nullptr, nullptr, nullptr) != SQLITE_OK) return failed("cannot write");
+    return {};
+  }
+  Result<void> write(sqlite3_stmt* statement, std::string_view line, std::optional<sqlite3_int64> row) {
+    sqlite3_bind_text(statement, 1, line.data(), static_cast<int>(line.size()), SQLITE_TRANSIENT);
+    if (row) sqlite3_bind_int64(statement, 2, *row);
+    const int code = sqlite3_step(statement);
+    sqlite3_reset(statement);
+    if (code != SQLITE_DONE) return failed("cannot write");
+    return {};
+  }
+  Result<void> add(std::string_view line) {
+    if (const auto ok = write(insert, line, std::nullopt); !ok) return ok;
+    last_row = sqlite3_last_insert_rowid(base);
+    return {};
+  }
+};
+
+Store::Store(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+Store::Store(Store&&) noexcept = default;
+Store& Store::operator=(Store&&) noexcept = default;
+Store::~Store() = default;
+
+Result<Store> Store::open(const std::filesystem::path& path) {
+  auto parts = std::make_unique<Parts>();
+  parts->path = path.string();
+  // SQLite's own locks guard single writes; this one says that a run is being driven.
+  parts->lock = ::open((parts->path + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (parts->lock < 0) return fail("{}.lock: cannot open: {}", parts->path, std::strerror(errno));
+  if (::flock(parts->lock, LOCK_EX | LOCK_NB) != 0) return fail("{}: another process drives this run", parts->path);
+  if (sqlite3_open(parts->path.c_str(), &parts->base) != SQLITE_OK)
+    return unexpected(parts->failed("cannot open").error());
+  sqlite3_busy_timeout(parts->base, 2000);
+  for (const char* sql : {"PRAGMA journal_mode=WAL", "PRAGMA synchronous=NORMAL",
+                          "CREATE TABLE IF NOT EXISTS line(id INTEGER PRIMARY KEY, text TEXT NOT NULL)",
+                          "CREATE TABLE IF NOT EXISTS note(key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID"}) {
+    if (const auto ok = parts->execute(sql); !ok) return unexpected(ok.error());
+  }
+  if (sqlite3_prepare_v2(parts->base, "INSERT INTO line(text) VALUES(?1)", -1, &parts->insert, nullptr) != SQLITE_OK ||
+      sqlite3_prepare_v2(parts->base, "UPDATE line SET text = ?1 WHERE id = ?2", -1, &parts->replace, nullptr) !=
+          SQLITE_OK)
+    return unexpected(parts->failed("cannot prepare").error());
+  return Store(std::move(parts));
+}
+
+Result<void> Store::append(const TimedEvent& event) {
+  const auto* step = std::get_if<StepCommitted>(&event.event);
+  auto* before = parts_->last ? std::get_if<StepCommitted>(&parts_->last->event) : nullptr;
+  if (step != nullptr && before != nullptr && before->generation == step->generation &&
+      before->first_sample + before->samples == step->first_sample) {
+    TimedEvent joined = event;
+    auto& whole = std::get<StepCommitted>(joined.event);
+    whole.first_sample = before->first_sample;
+    whole.samples += before->samples;
+    if (const auto ok = parts_->write(parts_->replace, journal_line(joined.time, joined.event), parts_->last_row); !ok)
+      return ok;
+    parts_->last = joined;
+    return {};
+  }
+  if (const auto ok = parts_->add(journal_line(event.time, event.event)); !ok) return ok;
+  parts_->last.reset();
+  if (step != nullptr) parts_->last = event;
+  return {};
+}
+
+Result<void> Store::append_remark(std::string_view journal_line) {
+  parts_->last.reset();
+  return parts_->add(journal_line);
+}
+
+Result<std::vector<std::string>> Store::lines() const {
+  sqlite3_stmt* query = nullptr;
+  if (sqlite3_prepare_v2(parts_->base, "SELECT text FROM line ORDER BY id", -1, &query, nullptr) != SQLITE_OK)
+    return unexpected(parts_->failed("cannot read").error());
+  std::vector<std::string> lines;
+  int code = SQLITE_ROW;
+  while ((code = sqlite3_step(query)) == SQLITE_ROW)
+    lines.emplace_back(reinterpret_cast<const char*>(sqlite3_column_text(query, 0)),
+                       static_cast<std::size_t>(sqlite3_column_bytes(query, 0)));
+  sqlite3_finalize(query);
+  if (code != SQLITE_DONE) return unexpected(parts_->failed("cannot read").error());
+  return lines;
+}
+
+Result<void> Store::note(std::string_view key, std::string_view value) {
+  sqlite3_stmt* statement = nullptr;
+  if (sqlite3_prepare_v2(parts_->base, "INSERT OR REPLACE INTO note(value, key) VALUES(?1, ?2)", -1, &statement,
+                         nullptr) != SQLITE_OK)
+    return parts_->failed("cannot prepare");
+  sqlite3_bind_text(statement, 2, key.data(), static_cast<int>(key.size()), SQLITE_TRANSIENT);
+  auto written = parts_->write(statement, value, std::nullopt);
+  sqlite3_finalize(statement);
+  return written;
+}
+
+std::optional<std::string> Store::noted(std::string_view key) const {
+  sqlite3_stmt* query = nullptr;
+  if (sqlite3_prepare_v2(parts_->base, "SELECT value FROM note WHERE key = ?1", -1, &query, nullptr) != SQLITE_OK)
+    return std::nullopt;
+  sqlite3_bind_text(query, 1, key.data(), static_cast<int>(key.size()), SQLITE_TRANSIENT);
+  std::optional<std::string> value;
+  if (sqlite3_step(query) == SQLITE_ROW)
+    value.emplace(reinterpret_cast<const char*>(sqlite3_column_text(query, 0)),
+                  static_cast<std::size_t>(sqlite3_column_bytes(query, 0)));
+  sqlite3_finalize(query);
+  return value;
+}
+
+}  // namespace mayfly
