@@ -266,8 +266,8 @@ Result<void> Worker::train(const Proceed& lease, StepDone done) {
   done.exchange_s = since(start);
   done.samples = total;
   done.loss = adds_up && total > 0 ? losses[0] / static_cast<double>(total) : losses[0];
-  pending_ = Pending{
-      .first = lease.committed, .samples = total, .step = lease.step, .workers = form_->size, .done = done};
+  pending_ =
+      Pending{.first = lease.committed, .samples = total, .step = lease.step, .workers = form_->size, .done = done};
   line_.say(done);
   return {};
 }
