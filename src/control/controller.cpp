@@ -126,7 +126,8 @@ void Controller::on(Seconds now, const RolledBack& event) {
   if (finished_ || !shape_ || event.generation != generation_) return ignore("not of this generation");
   if (trained_) return ignore("the generation has begun");
   if (reached()) unsettle(now);  // those who came since had nothing to do
-  committed_ = checkpointed_;
+  committed_ = event.sample.value_or(checkpointed_);
+  checkpointed_ = std::min(checkpointed_, committed_);
 }
 
 void Controller::on(Seconds, const Expected& event) { ready_ = event.ready; }

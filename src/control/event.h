@@ -51,11 +51,12 @@ struct CheckpointDone {
   double sample = 0;
   bool operator==(const CheckpointDone&) const = default;
 };
-/// The workers of a generation found no state to start from: they start at the last checkpoint that was reported. Comes
-/// before the first step of its generation; a state lost later is lost with its machines, so another generation
-/// follows.
+/// The workers of a generation found no state to start from: they start at a checkpoint, the last that was reported
+/// unless they say otherwise. Comes before the first step of its generation; a state lost later is lost with its
+/// machines, so another generation follows.
 struct RolledBack {
   std::int64_t generation = 0;
+  std::optional<double> sample{};  ///< where the checkpoint that was found is another one
   bool operator==(const RolledBack&) const = default;
 };
 /// A machine costs something else from now on.
