@@ -36,8 +36,8 @@ struct Bottleneck {
     fetch,           ///< what is left: waiting for data, or for messages
   };
   Part part = Part::compute;
-  double ratio = 1;   ///< measured speed over the predicted
-  Seconds seen{};     ///< of the part, in a mean step
+  double ratio = 1;  ///< measured speed over the predicted
+  Seconds seen{};    ///< of the part, in a mean step
   Seconds predicted{};
   bool operator==(const Bottleneck&) const = default;
 };

@@ -8,8 +8,7 @@ namespace mayfly {
 namespace {
 
 /// Steps of ten samples that should take 0.9 s of computing and 0.1 s of exchange, so 10 samples/s.
-constexpr PredictedSpeed kTen{
-    .samples_per_s = 10, .compute_s_per_sample = 0.09, .exchange_s_per_sample = 0.01};
+constexpr PredictedSpeed kTen{.samples_per_s = 10, .compute_s_per_sample = 0.09, .exchange_s_per_sample = 0.01};
 
 /// A generation that is told its steps one after the other.
 struct Watched {
