@@ -10,8 +10,8 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/plan_text.h"
+#include "cli/question.h"
 #include "cli/risk_flags.h"
-#include "job/job_spec.h"
 
 namespace mayfly::cli {
 namespace {
@@ -67,44 +67,6 @@ Result<Progress> parse_progress(const std::string& text) {
 }
 
 /// The job file first, then what the command line overrides.
-struct Question {
-  std::string profile{};
-  std::string instance_type{};  ///< the only one the job would take; empty: any
-  PlanRequest request{};
-  std::vector<std::string> notes{};
-};
-
-Result<void> apply_job(const std::string& path, Question& question) {
-  const auto job = load_job(path);
-  if (!job) return unexpected(job.error());
-  if (!job->profile.empty()) {
-    const auto beside = std::filesystem::path(path).parent_path() / job->profile;
-    std::error_code error;
-    question.profile = std::filesystem::exists(beside, error) ? beside.string() : find_profile(job->profile).string();
-  }
-  question.instance_type = job->instance_type;
-  PlanRequest& request = question.request;
-  request.deadline = job->deadline;
-  request.budget = job->budget;
-  if (job->loss) request.target = ToLoss{*job->loss};
-  if (job->epochs) request.target = ForEpochs{*job->epochs};
-  if (job->steps) request.target = ForSteps{*job->steps};
-  request.fewest_workers = job->least_workers.value_or(request.fewest_workers);
-  request.most_workers = job->most_workers.value_or(request.most_workers);
-  if (job->use_spot) request.markets = {*job->use_spot ? Market::spot : Market::on_demand};
-  request.wanted = [spec = *job](const InstanceType& type) {
-    if (!spec.cloud.empty() && spec.cloud != type.cloud) return false;
-    if (!spec.region.empty() && spec.region != type.region) return false;
-    if (!spec.instance_type.empty() && spec.instance_type != type.name) return false;
-    if (!spec.accelerator.empty() && (!type.gpu || !type.gpu->model.starts_with(spec.accelerator))) return false;
-    return !spec.accelerator_count || *spec.accelerator_count == type.gpu_count;
-  };
-  if (!job->unused.empty())
-    question.notes.push_back(
-        fmt::format("understood but without effect on the plan: {}", fmt::join(job->unused, ", ")));
-  return {};
-}
-
 Result<void> apply_options(const Options& options, Question& question) {
   PlanRequest& request = question.request;
   if (!options.profile.empty()) question.profile = find_profile(options.profile).string();
@@ -168,7 +130,9 @@ Result<Question> question_of(const Options& options) {
   constexpr double kUnset = -1;
   question.request.target = ForSteps{kUnset};
   if (!options.job.empty()) {
-    if (const auto ok = apply_job(options.job, question); !ok) return unexpected(ok.error());
+    const auto job = load_job(options.job);
+    if (!job) return unexpected(job.error());
+    apply_job(*job, options.job, question);
   }
   if (const auto ok = apply_options(options, question); !ok) return unexpected(ok.error());
   if (question.profile.empty()) {

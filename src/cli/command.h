@@ -18,6 +18,7 @@ inline constexpr int kDone = 0;
 inline constexpr int kFailed = 1;
 inline constexpr int kBadInput = 2;
 inline constexpr int kNo = 3;
+inline constexpr int kMissed = 4;
 
 /// Each verb adds itself to the program; its callback leaves the exit code in `code`.
 void add_predict(CLI::App& program, int& code);
@@ -25,6 +26,8 @@ void add_plan(CLI::App& program, int& code);
 void add_catalog(CLI::App& program, int& code);
 void add_trace(CLI::App& program, int& code);
 void add_replay(CLI::App& program, int& code);
+void add_run(CLI::App& program, int& code);
+void add_resume(CLI::App& program, int& code);
 /// The actions of `trace`.
 void add_trace_files(CLI::App& verb, int& code);
 void add_trace_generate(CLI::App& verb, int& code);

@@ -17,13 +17,15 @@ int main(int argc, char** argv) {
   program.require_subcommand(1);
   program.footer(
       "Run 'mayfly VERB --help' for the options of a verb. Exit codes: 0 done, 1 failed, 2 bad usage or input, 3 the "
-      "answer is no.");
+      "answer is no, 4 a promise was missed.");
   int code = kDone;
   add_predict(program, code);
   add_plan(program, code);
   add_catalog(program, code);
   add_trace(program, code);
   add_replay(program, code);
+  add_run(program, code);
+  add_resume(program, code);
   for (int i = 1; i < argc; ++i) {
     if (*argv[i] == '\0') return bad_input({fmt::format("empty value after {}", argv[i - 1])});
   }

@@ -108,20 +108,23 @@ void Controller::on(Seconds now, const StepCommitted& event) {
   // ended, has no effect, and its samples are trained again by whoever holds them now.
   if (finished_ || !shape_ || event.generation != generation_) return ignore("not of this generation");
   if (event.first_sample != committed_ || event.samples < 0) return ignore("not the next samples");
+  if (reached()) return ignore("the target is reached");
   committed_ += event.samples;
   trained_ = true;
-  if (options_.promise.samples && committed_ >= *options_.promise.samples) finish(now, Finish::Why::target);
+  if (reached()) reach(now);
 }
 
-void Controller::on(Seconds, const CheckpointDone& event) {
+void Controller::on(Seconds now, const CheckpointDone& event) {
   if (event.sample > committed_ || event.sample < checkpointed_) return ignore("not a state that was committed");
   checkpointed_ = event.sample;
+  if (!finished_ && reached() && checkpointed_ >= *options_.promise.samples) finish(now, Finish::Why::target);
 }
 
-void Controller::on(Seconds, const RolledBack& event) {
+void Controller::on(Seconds now, const RolledBack& event) {
   // Steps of this generation that were accepted are known to follow from its start, so a rollback after them is old.
   if (finished_ || !shape_ || event.generation != generation_) return ignore("not of this generation");
   if (trained_) return ignore("the generation has begun");
+  if (reached()) unsettle(now);  // those who came since had nothing to do
   committed_ = checkpointed_;
 }
 
@@ -189,6 +192,7 @@ void Controller::decide(Seconds now) {
   known_ = usable();
   known_lost_ = 0;
   fresh_ = 0;
+  if (reached() && shape_ && lost == 0) return;  // newcomers do not disturb those who save the state
   if (!decision.shape) {
     if (shape_) command(now, Pause{++generation_}, decision.reason);
     shape_.reset();
@@ -241,6 +245,7 @@ void Controller::assign(Seconds now, const Decision& decision, int before, int l
                  .machines_before = before,
                  .lost = lost},
           decision.reason);
+  if (reached()) reach(now);
 }
 
 int Controller::top_up(Seconds now, int wanted) {
@@ -261,6 +266,14 @@ int Controller::top_up(Seconds now, int wanted) {
     command(now, Release{held.back()}, "the promise holds without it");
   }
   return known_released;
+}
+
+bool Controller::reached() const { return options_.promise.samples && committed_ >= *options_.promise.samples; }
+
+void Controller::reach(Seconds now) {
+  if (!options_.save_at_target || checkpointed_ >= *options_.promise.samples) return finish(now, Finish::Why::target);
+  // Whoever is assigned later is told again, so that one who holds the state saves it.
+  if (shape_) command(now, Checkpoint{}, "the target is reached");
 }
 
 void Controller::finish(Seconds now, Finish::Why why) {

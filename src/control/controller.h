@@ -26,6 +26,8 @@ struct ControllerOptions {
   int most_machines = 0;   ///< more are sent back; 0: no limit
   Seconds overstay{300};   ///< a machine that outlives its notice by this much is given back
   Seconds patience{1800};  ///< an order that is older is taken for forgotten
+  /// The target is not the end: a checkpoint that holds it is.
+  bool save_at_target = false;
 };
 
 /// What the controller does about an event.
@@ -84,6 +86,9 @@ class Controller {
   /// Returns how many were given back.
   int top_up(Seconds now, int wanted);
   std::vector<WorkerId> seating(const Shape& shape) const;
+  bool reached() const;
+  /// To be called when the target is reached: ends the training, or has it saved.
+  void reach(Seconds now);
   void finish(Seconds now, Finish::Why why);
   void schedule(Seconds now);
   void command(Seconds now, Command command, std::string_view reason = {});

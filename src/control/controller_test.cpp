@@ -165,6 +165,17 @@ TEST(Controller, AfterTheEndMachinesAreSentBackAndNothingElse) {
   EXPECT_TRUE(driven.tell(900, Tick{}).empty());
 }
 
+TEST(Controller, ATargetToBeSavedIsTheEndOnceACheckpointHoldsIt) {
+  Driven driven(PolicyName::reactive, {.promise = {.samples = 90}, .save_at_target = true});
+  driven.tell(0, spot(1));
+  EXPECT_EQ(driven.tell(1, StepCommitted{1, 0, 100}), std::vector<Command>{Checkpoint{}});
+  EXPECT_FALSE(driven.controller.finished());
+  driven.tell(2, CheckpointDone{80});
+  EXPECT_FALSE(driven.controller.finished());
+  driven.tell(3, CheckpointDone{100});
+  EXPECT_EQ(driven.controller.why_finished(), Finish::Why::target);
+}
+
 TEST(JournalLine, OfAnEventIsReadBackToTheLastBit) {
   const std::vector<Event> events{Joined{3, "t", "z", Market::on_demand, {0.1 + 0.2}},
                                   Joined{4, "", "", Market::spot, {1e-17}},

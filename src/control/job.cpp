@@ -66,4 +66,16 @@ Result<Job> make_job(const Profile& profile, const Catalog& catalog, const JobRe
              .on_demand = (*type)->on_demand->rate};
 }
 
+Job unmeasured_job(int most_machines) {
+  std::vector<Shape> table;
+  std::vector<double> speeds;
+  for (int n = 1; n <= std::clamp(most_machines, 1, kWidest); ++n) {
+    table.push_back({n, 1});
+    speeds.push_back(n);
+  }
+  Shapes shapes(std::move(table), std::move(speeds));
+  MigrationCosts costs = MigrationCosts::constant(shapes, Seconds(1));
+  return Job{.shapes = std::move(shapes), .costs = std::move(costs)};
+}
+
 }  // namespace mayfly

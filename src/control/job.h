@@ -26,4 +26,8 @@ struct JobRequest {
 /// machines, at the predicted speed, and each change costs the profile's `recovery_s`.
 Result<Job> make_job(const Profile& profile, const Catalog& catalog, const JobRequest& request);
 
+/// Of a job nobody has measured: each further machine is worth as much as the first. Speeds are in units of one
+/// machine's, so nothing can be said of times.
+Job unmeasured_job(int most_machines);
+
 }  // namespace mayfly

@@ -258,6 +258,7 @@ class Promised : public Policy {
 
   Wanted wanted(const Situation& s) const {
     const double left = std::max(0.0, *s.target - s.done);
+    if (left == 0) return {s.on_demand, {}};  // all that is missing is to save it
     const Seconds time = *s.deadline - s.now;
     const double line = *s.target * std::min(1.0, s.now / *s.deadline);
     const int most = std::clamp(options_.most_machines, shapes_.least_machines(), shapes_.most_machines());

@@ -111,6 +111,12 @@ TEST(Deadline, AllowsForTheTimeToGetMachines) {
   EXPECT_EQ(table.policy(PolicyName::deadline)->decide(s).on_demand, 4);
 }
 
+TEST(Deadline, OrdersNothingWhenAllThatIsMissingIsToSaveIt) {
+  const Table table;
+  const Situation s{.now = Seconds(9900), .done = 100'000, .target = 100'000, .deadline = Seconds(10'000)};
+  EXPECT_EQ(table.policy(PolicyName::deadline)->decide(s).on_demand, 0);
+}
+
 TEST(Deadline, WithoutOneIsPersistence) {
   const Table table;
   const Situation s{.outlook = {.added = 3}};

@@ -66,7 +66,7 @@ struct RunProgress {
   std::optional<Seconds> deadline{};
 };
 
-enum class RunEnd { trained, budget, stopped };
+enum class RunEnd { trained, budget, stopped, unable };
 
 struct RunSummary {
   RunEnd end = RunEnd::trained;
@@ -85,6 +85,7 @@ struct RunSummary {
   std::optional<Seconds> recovery_p50{};  ///< from a loss to the next commit
   std::optional<Seconds> recovery_max{};
   std::string checkpoint{};
+  std::string failure{};              ///< of `unable`: what the job asks for and no worker can do
   std::vector<std::string> missed{};  ///< promises: "deadline", "loss", "budget"
 };
 

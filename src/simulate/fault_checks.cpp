@@ -50,6 +50,8 @@ void FaultChecks::hear(const Event& event) {
     told_[notice->worker].noticed = true;
   } else if (const auto* lost = std::get_if<Lost>(&event)) {
     told_[lost->worker].lost = true;
+  } else if (const auto* checkpoint = std::get_if<CheckpointDone>(&event)) {
+    if (checkpoint->sample <= end()) saved_ = std::max(saved_, checkpoint->sample);
   } else if (const auto* priced = std::get_if<Priced>(&event)) {
     for (auto& [id, told] : told_) {
       if (told.as.market == Market::spot && told.as.type == priced->type && told.as.zone == priced->zone)
@@ -64,7 +66,7 @@ void FaultChecks::after(Seconds now, const Event& event, const std::optional<Tra
   keep_ledger(event, step, controller.committed(), controller.checkpointed());
   for (const Command& command : reaction.commands) std::visit([&](const auto& c) { obey(c); }, command);
   require(finished_ == controller.finished(), "the controller is finished and has not said so");
-  require(!promise_.samples || finished_ || end() < *promise_.samples, "the target is reached and training goes on");
+  require_end();
   const auto& budget = promise_.budget;
   require(!budget || finished_ || spent_.value < budget->value * (1 + kRounding),
           "the budget is spent and money flows");
@@ -73,6 +75,15 @@ void FaultChecks::after(Seconds now, const Event& event, const std::optional<Tra
   for (const auto& [id, told] : told_)
     require(!finished_ || !told.here(), fmt::format("training is over and w{} is still rented", id));
   require(now == now_, "time stands still within a step");
+}
+
+/// Where the target is reached, it is the end, or those who could save it have been told to.
+void FaultChecks::require_end() {
+  if (!reached()) asked_ = false;
+  if (!reached() || finished_) return;
+  require(save_, "the target is reached and training goes on");
+  require(saved_ < *promise_.samples, "the target is saved and training goes on");
+  require(asked_ || !assigned_, "the target is reached and nobody was told to save it");
 }
 
 void FaultChecks::keep_ledger(const Event& event, const std::optional<TrainedStep>& step, double committed,
@@ -88,6 +99,7 @@ void FaultChecks::keep_ledger(const Event& event, const std::optional<TrainedSte
   if (committed == before) return;
   require(step.has_value(), fmt::format("{} samples were committed without a step", committed - before));
   if (!step) return;
+  require(!reached(), fmt::format("step {} lies beyond the target", step->id));
   require(step->first == before && step->end == committed,
           fmt::format("step {} holds [{}, {}), and [{}, {}) was committed for it", step->id, step->first, step->end,
                       before, committed));
@@ -130,6 +142,8 @@ void FaultChecks::obey(const Release& command) {
 
 void FaultChecks::obey(const Assign& command) {
   raise(command.generation);
+  assigned_ = true;
+  asked_ = false;
   require(shapes_.find(command.shape).has_value(), "assign gives a shape of the table");
   require(static_cast<int>(command.members.size()) == command.shape.machines(), "assign fills its shape");
   require(std::set<WorkerId>(command.members.begin(), command.members.end()).size() == command.members.size(),
@@ -144,20 +158,28 @@ void FaultChecks::obey(const Assign& command) {
   }
 }
 
-void FaultChecks::obey(const Pause& command) { raise(command.generation); }
+void FaultChecks::obey(const Pause& command) {
+  raise(command.generation);
+  assigned_ = false;
+}
 
 void FaultChecks::obey(const Drain& command) {
   require(told_[command.worker].here(), fmt::format("drain names w{}, which is not there", command.worker));
 }
 
-void FaultChecks::obey(const Checkpoint&) { require(!finished_, "training is over and goes on"); }
+void FaultChecks::obey(const Checkpoint&) {
+  require(!finished_, "training is over and goes on");
+  require(assigned_, "a checkpoint is asked of nobody");
+  asked_ = true;
+}
 
 void FaultChecks::obey(const Finish& command) {
   require(!finished_, "training ends twice");
   finished_ = true;
   const auto& budget = promise_.budget;
   if (command.why == Finish::Why::target)
-    require(promise_.samples && end() >= *promise_.samples, "the target is not reached");
+    require(reached() && (!save_ || saved_ >= *promise_.samples), "the target is not reached, or not saved");
+  saved_target_ = save_ && command.why == Finish::Why::target;
   if (command.why == Finish::Why::budget)
     require(budget && spent_.value >= budget->value * (1 - kRounding), "the budget is not spent");
 }

@@ -23,7 +23,7 @@ struct TrainedStep {
 class FaultChecks {
  public:
   FaultChecks(const Shapes& shapes, const ControllerOptions& options)
-      : shapes_(shapes), promise_(options.promise), patience_(options.patience) {}
+      : shapes_(shapes), promise_(options.promise), patience_(options.patience), save_(options.save_at_target) {}
 
   /// Before the controller is told: money flows up to `now`, and an overrun must have been seen coming.
   void before(Seconds now, const Event& event);
@@ -35,6 +35,8 @@ class FaultChecks {
   int commits() const { return commits_; }
   int rollbacks() const { return rollbacks_; }
   bool finished() const { return finished_; }
+  /// The end was a checkpoint of the target.
+  bool saved_target() const { return saved_target_; }
   std::int64_t generation() const { return generation_; }
   /// The end of what is committed, and the state there.
   double end() const { return ledger_.empty() ? 0 : ledger_.back().end; }
@@ -65,6 +67,8 @@ class FaultChecks {
   void roll_back(double to);
   void raise(std::int64_t generation);
   UsdPerHour rate() const;
+  bool reached() const { return promise_.samples && end() >= *promise_.samples; }
+  void require_end();
   void require(bool holds, const std::string& promise) {
     if (!holds && broken_.empty()) broken_ = promise;
   }
@@ -72,6 +76,11 @@ class FaultChecks {
   const Shapes& shapes_;
   Promise promise_;
   Seconds patience_;
+  bool save_;              ///< the target
+  double saved_ = 0;       ///< by checkpoints of what was committed
+  bool assigned_ = false;  ///< somebody trains
+  bool asked_ = false;     ///< for a checkpoint, since the target was reached by those assigned
+  bool saved_target_ = false;
   std::deque<Seconds> orders_{};  ///< not filled yet
   std::map<WorkerId, Told> told_{};
   std::vector<TrainedStep> ledger_{};

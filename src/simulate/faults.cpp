@@ -47,6 +47,7 @@ Scenario drawn_scenario(Rng& rng, PolicyName policy) {
   if (rng.chance(0.3)) options.promise.budget = Usd{0.05 * (1 + rng.below(60))};
   // A deadline policy with nothing to hold is another persist.
   if (policy == PolicyName::deadline && !options.promise.samples) options.promise.samples = 20'000;
+  options.save_at_target = options.promise.samples && rng.chance(0.5);
   return scenario;
 }
 
@@ -82,7 +83,8 @@ class FaultWorld {
             .commits = checks_.commits(),
             .rollbacks = checks_.rollbacks(),
             .assigned = assigned_,
-            .finished = checks_.finished()};
+            .finished = checks_.finished(),
+            .saved = checks_.saved_target()};
   }
 
  private:
@@ -99,6 +101,7 @@ class FaultWorld {
     double batch = 1;
     Seconds step{1};
     std::vector<TrainedStep> unanswered{};
+    bool stands = false;  ///< holds its state
   };
 
   int least_machines(PolicyName policy) const {
@@ -232,7 +235,10 @@ class FaultWorld {
     });
   }
   void obey(const Drain&) {}
-  void obey(const Checkpoint&) {}
+  void obey(const Checkpoint&) {
+    const auto generation = checks_.generation();
+    at(now_ + delay(), [this, generation] { save(generation); });
+  }
   void obey(const Finish&) {}
   void obey(const Wake& command) {
     const int wake = ++wake_;
@@ -278,7 +284,20 @@ class FaultWorld {
     crew_.state = checks_.state();
     train(event.generation);
   }
+  /// Writing takes a while, in which the writers may die.
+  void save(std::int64_t generation) {
+    if (generation < crew_.generation || checks_.finished()) return;
+    if (generation == crew_.generation && crew_.stands) {
+      const double sample = checks_.end();
+      at(now_ + Seconds(rng_.below(20)), [=, this] {
+        if (works(generation)) send(CheckpointDone{sample});
+      });
+      return;
+    }
+    at(now_ + Seconds(5), [this, generation] { save(generation); });  // the assignment, or its state, is on its way
+  }
   void train(std::int64_t generation) {
+    crew_.stands = true;
     holders_.insert(crew_.members.begin(), crew_.members.end());
     at(now_ + crew_.step, [this, generation] { end_step(generation); });
     at(now_ + Seconds(15), [this, generation] { repeat(generation); });

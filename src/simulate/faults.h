@@ -16,6 +16,7 @@ struct FaultRun {
   int rollbacks = 0;  ///< to a checkpoint
   int assigned = 0;
   bool finished = false;
+  bool saved = false;  ///< finished with a checkpoint of the target
 };
 
 /// Drives a controller through weather drawn from `seed`: machines come, get notices true and false, die, also before
@@ -25,7 +26,8 @@ struct FaultRun {
 ///
 /// After every step: each sample is in exactly one accepted step, trained from the state that the earlier ones made;
 /// commands speak only to machines that are there, and an assignment only to those without notice; generations rise;
-/// the money spent stays within the budget as far as ticks come in time; after the end machines are released and
+/// the money spent stays within the budget as far as ticks come in time; a target that is to be saved is the end once a
+/// checkpoint holds it, and until then whoever is assigned is told to save; after the end machines are released and
 /// nothing else; and in a calm with machines enough steps are accepted. ARCHITECTURE.md#fault-test
 FaultRun fault_run(std::uint64_t seed, PolicyName policy);
 

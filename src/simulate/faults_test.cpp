@@ -30,17 +30,20 @@ TEST_P(Faults, NoneMakesTheControllerBreakItsPromises) {
   std::int64_t commits = 0;
   std::int64_t rollbacks = 0;
   std::int64_t finished = 0;
+  std::int64_t saved = 0;
   for (auto seed = static_cast<std::uint64_t>(GetParam()); seed < kSeeds; seed += policies) {
     const FaultRun run = fault_run(seed, GetParam());
     ASSERT_EQ(run.broken, "") << "seed " << seed << ", as a scenario:\n" << fault_report(run);
     commits += run.commits;
     rollbacks += run.rollbacks;
     finished += run.finished ? 1 : 0;
+    saved += run.saved ? 1 : 0;
   }
   // A storm in which nothing happens proves nothing.
   EXPECT_GT(commits, static_cast<std::int64_t>(kSeeds / policies) * 20);
   EXPECT_GT(rollbacks, static_cast<std::int64_t>(kSeeds / policies) / 2);
   EXPECT_GT(finished, static_cast<std::int64_t>(kSeeds / policies) / 20);
+  EXPECT_GT(saved, static_cast<std::int64_t>(kSeeds / policies) / 20);
 }
 
 INSTANTIATE_TEST_SUITE_P(EveryPolicy, Faults, testing::ValuesIn(all_policies()), [](const auto& policy) {

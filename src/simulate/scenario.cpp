@@ -135,6 +135,10 @@ void read_setting(Scenario& scenario, std::string_view word, Words& words) {
     promise.deadline = Seconds(words.number("seconds"));
   } else if (word == "budget_usd") {
     promise.budget = Usd{words.number("USD")};
+  } else if (word == "finish") {
+    const auto how = words.word("at-once or saved");
+    if (how != "at-once" && how != "saved") words.reject(how, "at-once or saved");
+    scenario.options.save_at_target = how == "saved";
   } else if (word == "until_s") {
     scenario.until = Seconds(words.number("seconds"));
   } else if (word == "ticks") {
@@ -142,8 +146,8 @@ void read_setting(Scenario& scenario, std::string_view word, Words& words) {
     if (how != "due" && how != "written") words.reject(how, "due or written");
     scenario.ticks_written = how == "written";
   } else {
-    words.reject(word,
-                 "a time, or policy, shapes, change_s, settle_s, samples, deadline_s, budget_usd, until_s, ticks");
+    words.reject(
+        word, "a time, or policy, shapes, change_s, settle_s, samples, deadline_s, budget_usd, finish, until_s, ticks");
   }
 }
 
@@ -233,6 +237,7 @@ std::string scenario_text(const Scenario& scenario) {
   if (promise.samples) text += fmt::format("samples {}\n", *promise.samples);
   if (promise.deadline) text += fmt::format("deadline_s {}\n", promise.deadline->count());
   if (promise.budget) text += fmt::format("budget_usd {}\n", promise.budget->value);
+  if (scenario.options.save_at_target) text += "finish saved\n";
   if (scenario.until) text += fmt::format("until_s {}\n", scenario.until->count());
   if (scenario.ticks_written) text += "ticks written\n";
   for (const TimedEvent& told : scenario.events)

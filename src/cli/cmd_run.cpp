@@ -1,0 +1,168 @@
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <iostream>
+#include <memory>
+
+#include "base/file.h"
+#include "cli/command.h"
+#include "cli/run_setup.h"
+#include "cli/run_text.h"
+#include "cli/supervise.h"
+
+namespace mayfly::cli {
+namespace {
+
+struct Options {
+  RunFlags flags{};
+  std::string directory{};  ///< of resume
+  bool yes = false;
+  bool json = false;
+};
+
+/// True where nobody needs to be asked or the answer is yes.
+Result<bool> agreed(const RunSetup& setup, const Options& options) {
+  if (options.yes || !setup.inputs.priced) return true;
+  if (::isatty(STDIN_FILENO) == 0) return fail("run: nobody to ask whether this may cost money: say -y");
+  fmt::print(stderr, "Start? [Y/n] ");
+  std::fflush(stderr);
+  std::string answer;
+  if (!std::getline(std::cin, answer)) return false;
+  return answer.empty() || answer[0] == 'y' || answer[0] == 'Y';
+}
+
+/// What `resume` needs to find.
+Result<void> write_request(const RunFlags& flags, const RunSetup& setup) {
+  const auto& directory = setup.inputs.directory;
+  std::error_code error;
+  if (std::filesystem::exists(directory / "state.db", error))
+    return fail("{}: holds a run already; go on with it: mayfly resume {}", directory.string(), directory.string());
+  std::filesystem::create_directories(directory, error);
+  if (error) return fail("{}: cannot create: {}", directory.string(), error.message());
+  RunFlags kept = flags;
+  kept.job = setup.inputs.job_file.string();
+  for (std::string* path : {&kept.plan, &kept.trace}) {
+    if (std::filesystem::exists(*path, error)) *path = std::filesystem::absolute(*path, error).string();
+  }
+  if (!setup.plan.is_null()) {
+    kept.plan = (directory / "plan.json").string();
+    kept.as.clear();
+    if (auto saved = save_text(kept.plan, setup.plan.dump(2) + "\n"); !saved) return saved;
+  }
+  if (auto saved = save_text(directory / "job.yaml", setup.inputs.job_text); !saved) return saved;
+  return save_text(directory / "request.json", kept.json().dump(2) + "\n");
+}
+
+int exit_code(const RunSummary& summary) {
+  if (summary.end == RunEnd::unable) return kBadInput;
+  return summary.missed.empty() ? kDone : kMissed;
+}
+
+int drive_and_tell(const RunSetup& setup, const Options& options) {
+  RunScreen screen(::isatty(STDERR_FILENO) != 0);
+  const RunCalls calls{.say = [&](const std::string& text) { screen.say(text); },
+                       .progress = [&](const RunProgress& progress) { screen.progress(progress); }};
+  const auto summary = drive(setup.inputs, calls);
+  screen.end();
+  if (!summary) {
+    fmt::print(stderr, "mayfly: {}\n", summary.error().message);
+    return kFailed;
+  }
+  if (summary->end == RunEnd::unable) return bad_input({summary->failure});
+  if (options.json) {
+    print_json(summary_json(*summary));
+  } else {
+    fmt::print("{}", summary_text(*summary, setup.inputs.spec));
+    if (summary->end == RunEnd::stopped)
+      fmt::print("stopped; go on with: mayfly resume {}\n", setup.inputs.directory.string());
+  }
+  return exit_code(*summary);
+}
+
+int start(const RunSetup& setup, const Options& options) {
+  return supervise(
+      [&](bool) { return drive_and_tell(setup, options); },
+      [](int signal) { fmt::print(stderr, "the controller was killed by signal {}: starting it again\n", signal); });
+}
+
+int run(const Options& options) {
+  auto made = set_up(options.flags, {});
+  if (!made) return bad_input(made.error());
+  if (const auto* no = std::get_if<NoPlan>(&*made)) {
+    fmt::print("{}", no->text);
+    return kNo;
+  }
+  const RunSetup& setup = *std::get<std::unique_ptr<RunSetup>>(*made);
+  if (!setup.plan_text.empty()) fmt::print(options.json ? stderr : stdout, "{}\n", setup.plan_text);
+  std::fflush(stdout);
+  for (const std::string& text : setup.notes) note(text);
+  const auto agree = agreed(setup, options);
+  if (!agree) return bad_input(agree.error());
+  if (!*agree) return kDone;
+  if (const auto written = write_request(options.flags, setup); !written) return bad_input(written.error());
+  fmt::print(stderr, "{}: {} worker{} in {}\n", setup.inputs.spec.name, setup.inputs.workers,
+             setup.inputs.workers == 1 ? "" : "s", setup.inputs.directory.string());
+  return start(setup, options);
+}
+
+int resume(const Options& options) {
+  const std::filesystem::path directory(options.directory);
+  const auto text = load_text(directory / "request.json");
+  if (!text) return bad_input({fmt::format("{}: no run here: {}", options.directory, text.error().message)});
+  const auto flags = RunFlags::parse(*text, (directory / "request.json").string());
+  if (!flags) return bad_input(flags.error());
+  const auto made = set_up(*flags, directory);
+  if (!made) return bad_input(made.error());
+  if (const auto* no = std::get_if<NoPlan>(&*made)) {
+    fmt::print("{}", no->text);
+    return kNo;
+  }
+  return start(*std::get<std::unique_ptr<RunSetup>>(*made), options);
+}
+
+}  // namespace
+
+void add_run(CLI::App& program, int& code) {
+  auto options = std::make_shared<Options>();
+  RunFlags& flags = options->flags;
+  auto* verb = program.add_subcommand("run", "train for real, through any loss of machines");
+  verb->add_option("job", flags.job, "job.yaml with a 'train' block")->required();
+  verb->add_option("--plan", flags.plan,
+                   "plan.json of 'mayfly plan -o' (default: plan first, where the job has a profile)");
+  verb->add_option("--workers", flags.workers,
+                   "machines at a time: processes of this machine (default: the plan's, else one a core)")
+      ->check(CLI::Range(1, 1024));
+  verb->add_option("--as", flags.as, "what they play, for prices: g3.8xlarge=2,m5.large=1");
+  verb->add_option("--trace", flags.trace, "a trace's losses become SIGTERM, then SIGKILL");
+  verb->add_option("--speed", flags.speed, "seconds of the trace per second: 60x")->capture_default_str();
+  verb->add_option("--notice", flags.notice, "from SIGTERM to SIGKILL with --trace (default 2s)");
+  verb->add_option("--policy", flags.policy, "who decides (default: liveput with a profile, else the fastest shape)");
+  verb->add_option("--out", flags.out, "the run's folder (default: mayfly-runs/NAME-TIME)");
+  verb->add_option("--catalog", flags.catalog, "catalogue file or name, for prices");
+  verb->add_option("--interface", flags.interface,
+                   "network interface to listen on; beyond 'lo' gradients travel without encryption or proof of who "
+                   "sends them: private networks only")
+      ->capture_default_str();
+  verb->add_option("--orphan-after", flags.orphan_after,
+                   "silence after which workers take the controller for gone, save and end (default 30s)");
+  verb->add_option("--seed", flags.seed, "of which machines a trace takes")->capture_default_str();
+  flags.trace_flags.add_to(*verb);
+  verb->add_flag("-y,--yes", options->yes, "start without asking");
+  verb->add_flag("--json", options->json, "print the summary as one JSON document");
+  verb->footer(
+      "Ctrl-C once saves and ends, twice ends at once. Exit code 4: trained, but a promise was missed.\nExample: "
+      "mayfly "
+      "run examples/count/job.yaml --workers 2");
+  verb->callback([options, &code] { code = run(*options); });
+}
+
+void add_resume(CLI::App& program, int& code) {
+  auto options = std::make_shared<Options>();
+  auto* verb = program.add_subcommand("resume", "go on with a run that was stopped or lost its controller");
+  verb->add_option("directory", options->directory, "the run's folder")->required();
+  verb->add_flag("--json", options->json, "print the summary as one JSON document");
+  verb->callback([options, &code] { code = resume(*options); });
+}
+
+}  // namespace mayfly::cli

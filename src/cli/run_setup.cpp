@@ -1,0 +1,304 @@
+#include "cli/run_setup.h"
+
+#include <arpa/inet.h>
+#include <fmt/core.h>
+#include <ifaddrs.h>
+#include <netinet/in.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <thread>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "cli/command.h"
+#include "cli/plan_text.h"
+#include "cli/question.h"
+
+namespace mayfly::cli {
+namespace {
+
+/// "60x" or "60".
+Result<double> parse_speed(const std::string& text) {
+  const std::string_view digits =
+      !text.empty() && text.back() == 'x' ? std::string_view(text).substr(0, text.size() - 1) : std::string_view(text);
+  const auto speed = parse_number(digits);
+  if (!speed || *speed <= 0) return fail("--speed '{}': want how many times faster, for example 60x", text);
+  return *speed;
+}
+
+/// The first IPv4 address of a network interface.
+Result<std::string> address_of(const std::string& interface) {
+  ifaddrs* list = nullptr;
+  if (::getifaddrs(&list) != 0) return fail("--interface: cannot list the network interfaces");
+  std::optional<std::string> found;
+  std::vector<std::string> known;
+  for (const ifaddrs* entry = list; entry != nullptr; entry = entry->ifa_next) {
+    if (entry->ifa_addr == nullptr || entry->ifa_addr->sa_family != AF_INET) continue;
+    known.emplace_back(entry->ifa_name);
+    if (known.back() != interface || found) continue;
+    char text[INET_ADDRSTRLEN] = {};
+    const auto* address = reinterpret_cast<const sockaddr_in*>(entry->ifa_addr);
+    if (::inet_ntop(AF_INET, &address->sin_addr, text, sizeof text) != nullptr) found = text;
+  }
+  ::freeifaddrs(list);
+  if (!found) return fail("--interface '{}': want one of {}", interface, fmt::join(known, ", "));
+  return *found;
+}
+
+Result<std::filesystem::path> train_program() {
+  std::error_code error;
+  const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
+  const auto program = self.parent_path() / "mayfly-train";
+  if (error || ::access(program.c_str(), X_OK) != 0)
+    return fail("{}: not there; it is built and installed beside mayfly", program.string());
+  return program;
+}
+
+/// Machines of plan.json, as roles.
+Result<void> read_plan(const std::string& path, RunSetup& setup) {
+  const auto text = load_text(path);
+  if (!text) return unexpected(text.error());
+  const Json plan = Json::parse(*text, nullptr, false);
+  if (!plan.is_object() || !plan.contains("cluster") || !plan["cluster"].is_array())
+    return fail("{}: no plan: want what 'mayfly plan -o' writes", path);
+  if (plan.contains("feasible") && plan["feasible"] == false) return fail("{}: says that no plan is feasible", path);
+  for (const Json& line : plan["cluster"]) {
+    const bool whole = line.is_object() && line.contains("type") && line["type"].is_string() && line.contains("n") &&
+                       line["n"].is_number_integer() && line.contains("market") && line["market"].is_string() &&
+                       line.contains("usd_per_hour") && line["usd_per_hour"].is_number();
+    if (!whole) return fail("{}: cluster: want type, market, n and usd_per_hour of each line", path);
+    const auto market = parse_market(line["market"].get<std::string>());
+    if (!market) return fail("{}: cluster: {}", path, market.error().message);
+    const auto count = line["n"].get<std::int64_t>();
+    if (count < 1 || count > 10'000) return fail("{}: cluster: n is {}, want 1 to 10000", path, count);
+    setup.inputs.roles.insert(setup.inputs.roles.end(), static_cast<std::size_t>(count),
+                              {line["type"].get<std::string>(), *market, {line["usd_per_hour"].get<double>()}});
+  }
+  if (setup.inputs.roles.empty()) return fail("{}: cluster: empty", path);
+  if (plan.contains("time_s") && plan["time_s"].is_number())
+    setup.inputs.forecast.time = Seconds(plan["time_s"].get<double>());
+  if (plan.contains("cost_usd") && plan["cost_usd"].is_number())
+    setup.inputs.forecast.cost = Usd{plan["cost_usd"].get<double>()};
+  setup.inputs.priced = true;
+  setup.plan = plan;
+  return {};
+}
+
+Result<std::optional<NoPlan>> make_own_plan(Question& question, RunSetup& setup) {
+  const auto start = std::chrono::steady_clock::now();
+  const auto answer = make_plan(*setup.profile, setup.catalog, question.request);
+  if (!answer) return unexpected(answer.error());
+  const Context context{.profile = *setup.profile,
+                        .catalog = setup.catalog,
+                        .request = question.request,
+                        .took = std::chrono::steady_clock::now() - start};
+  const bool colour = ::isatty(STDOUT_FILENO) != 0;
+  if (const auto* no = std::get_if<Infeasible>(&*answer)) return NoPlan{plan_text(context, *no, colour)};
+  const Plan& plan = std::get<Plan>(*answer);
+  if (plan.chosen.fleet)
+    return fail("the cheapest plan is serverless, which cannot be run yet: leave it out of --market");
+  setup.plan_text = plan_text(context, plan, colour);
+  setup.plan = plan_json(context, plan);
+  for (const PlanLine& line : plan.chosen.cluster)
+    setup.inputs.roles.insert(setup.inputs.roles.end(), static_cast<std::size_t>(line.count),
+                              {line.type, line.market, line.rate});
+  setup.inputs.forecast.time = Seconds(plan.time.middle);
+  setup.inputs.forecast.cost = Usd{plan.cost.middle};
+  setup.inputs.priced = true;
+  return std::nullopt;
+}
+
+Result<void> read_as(const std::string& text, const JobSpec& spec, RunSetup& setup) {
+  const auto machines = parse_machines(text);
+  if (!machines) return fail("--as: {}", machines.error().message);
+  for (const MachineCount& machine : *machines) {
+    const auto type = lookup(setup.catalog, machine.type);
+    if (!type) return fail("--as: {}", type.error().message);
+    const bool spot = spec.use_spot.value_or((*type)->spot.has_value());
+    const auto& price = spot ? (*type)->spot : (*type)->on_demand;
+    if (!price) return fail("--as: {} has no {} price", machine.type, spot ? "spot" : "on-demand");
+    setup.inputs.roles.insert(setup.inputs.roles.end(), static_cast<std::size_t>(machine.count),
+                              {machine.type, spot ? Market::spot : Market::on_demand, price->rate});
+  }
+  setup.inputs.priced = true;
+  return {};
+}
+
+/// How fast each number of machines is: from the profile where it knows the type, else as many times as there are.
+Result<void> make_shapes(RunSetup& setup) {
+  const int most = setup.inputs.workers;
+  if (setup.profile) {
+    auto job =
+        make_job(*setup.profile, setup.catalog, {.type = setup.inputs.roles.front().type, .most_machines = most});
+    if (!job) return unexpected(job.error());
+    setup.job = *std::move(job);
+    if (const auto best = setup.job->shapes.best(most))
+      setup.inputs.forecast.samples_per_s = setup.job->shapes.speed(*best);
+    setup.inputs.profile = &*setup.profile;
+  } else {
+    setup.job = unmeasured_job(most);
+  }
+  setup.inputs.job = &*setup.job;
+  return {};
+}
+
+Result<void> set_weather(const RunFlags& flags, RunSetup& setup) {
+  const auto speed = parse_speed(flags.speed);
+  if (!speed) return unexpected(speed.error());
+  setup.inputs.speed = *speed;
+  if (flags.trace.empty()) return {};
+  auto trace = flags.trace_flags.load(flags.trace);
+  if (!trace) return unexpected(trace.error());
+  std::erase_if(trace->series, [](const Series& series) { return series.changes.empty(); });
+  if (trace->series.empty()) return fail("{}: prices only, want a trace of machines", flags.trace);
+  setup.inputs.weather = trace->series.size() == 1 ? trace->series[0] : merged(*trace);
+  for (MachineRole& role : setup.inputs.roles) role.market = Market::spot;
+  return {};
+}
+
+Result<void> set_times(const RunFlags& flags, RunInputs& inputs) {
+  for (const auto& [flag, text, time] : {std::tuple{"--notice", &flags.notice, &inputs.times.notice},
+                                         std::tuple{"--orphan-after", &flags.orphan_after, &inputs.times.orphan}}) {
+    if (text->empty()) continue;
+    const auto parsed = parse_duration(*text);
+    if (!parsed) return fail("{}: {}", flag, parsed.error().message);
+    *time = *parsed;
+  }
+  return {};
+}
+
+Result<void> check_spec(const JobSpec& spec, const std::string& file) {
+  if (!spec.train) return fail("{}: no 'train' block: what is to be trained?", file);
+  if (!spec.epochs && !spec.steps && !spec.loss)
+    return fail("{}: no target: want epochs, steps or loss under 'objective'", file);
+  const auto folder = std::filesystem::path(file).parent_path();
+  const auto missing = [&](const DataSpec& data) -> std::optional<std::string> {
+    for (const std::string& name : data.files) {
+      std::error_code error;
+      if (!std::filesystem::exists(folder / name, error)) return (folder / name).string();
+    }
+    return std::nullopt;
+  };
+  if (const auto name = missing(spec.train->data)) return fail("{}: data file {}: not there", file, *name);
+  if (spec.train->validation) {
+    if (const auto name = missing(*spec.train->validation)) return fail("{}: data file {}: not there", file, *name);
+  }
+  return {};
+}
+
+std::filesystem::path new_directory(const std::string& name) {
+  const auto seconds =
+      std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch());
+  std::string stamp = format_time(static_cast<double>(seconds.count()));
+  std::erase_if(stamp, [](char c) { return c == ':' || c == '-' || c == 'Z'; });
+  return std::filesystem::path("mayfly-runs") / fmt::format("{}-{}", name.empty() ? "job" : name, stamp);
+}
+
+}  // namespace
+
+Json RunFlags::json() const {
+  return {{"format", "mayfly-request/1"},
+          {"job", job},
+          {"plan", plan},
+          {"as", as},
+          {"trace", trace},
+          {"speed", speed},
+          {"policy", policy},
+          {"notice", notice},
+          {"interface", interface},
+          {"catalog", catalog},
+          {"workers", workers ? Json(*workers) : Json()},
+          {"orphan_after", orphan_after},
+          {"seed", seed}};
+}
+
+Result<RunFlags> RunFlags::parse(const std::string& text, const std::string& file) {
+  const Json json = Json::parse(text, nullptr, false);
+  if (!json.is_object() || json.value("format", Json()) != "mayfly-request/1")
+    return fail("{}: want the request of a run, format mayfly-request/1", file);
+  RunFlags flags;
+  for (const auto& [key, field] :
+       {std::pair{"job", &flags.job}, std::pair{"plan", &flags.plan}, std::pair{"as", &flags.as},
+        std::pair{"trace", &flags.trace}, std::pair{"speed", &flags.speed}, std::pair{"policy", &flags.policy},
+        std::pair{"notice", &flags.notice}, std::pair{"interface", &flags.interface},
+        std::pair{"catalog", &flags.catalog}, std::pair{"orphan_after", &flags.orphan_after}}) {
+    if (!json.contains(key) || !json[key].is_string()) return fail("{}: {}: want a text", file, key);
+    *field = json[key].get<std::string>();
+  }
+  if (json.contains("workers") && json["workers"].is_number_integer()) flags.workers = json["workers"].get<int>();
+  if (json.contains("seed") && json["seed"].is_number_unsigned()) flags.seed = json["seed"].get<std::uint64_t>();
+  return flags;
+}
+
+Result<std::variant<std::unique_ptr<RunSetup>, NoPlan>> set_up(const RunFlags& flags,
+                                                               const std::filesystem::path& directory) {
+  auto setup = std::make_unique<RunSetup>();
+  RunInputs& inputs = setup->inputs;
+  std::error_code error;
+  inputs.job_file = std::filesystem::absolute(flags.job, error);
+  // A run that goes on does what it was told at first, whatever has become of the file since.
+  const auto text = load_text(directory.empty() ? inputs.job_file : directory / "job.yaml");
+  if (!text) return unexpected(text.error());
+  inputs.job_text = *text;
+  auto spec = parse_job(*text, flags.job);
+  if (!spec) return unexpected(spec.error());
+  if (const auto checked = check_spec(*spec, flags.job); !checked) return unexpected(checked.error());
+  inputs.spec = *std::move(spec);
+  inputs.seed = flags.seed;
+  auto program = train_program();
+  if (!program) return unexpected(program.error());
+  inputs.program = *program;
+  const std::string out = flags.out.empty() ? new_directory(inputs.spec.name).string() : flags.out;
+  inputs.directory = std::filesystem::absolute(directory.empty() ? std::filesystem::path(out) : directory, error);
+  auto catalog = load_catalog(find_catalog(flags.catalog));
+  if (!catalog) return unexpected(catalog.error());
+  setup->catalog = *std::move(catalog);
+
+  Question question;
+  apply_job(inputs.spec, flags.job, question);
+  question.request.markets.erase(Market::serverless);
+  const auto cores = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  const int most = flags.workers.value_or(inputs.spec.most_workers.value_or(cores));
+  question.request.most_workers = std::min(question.request.most_workers, most);
+  if (!question.profile.empty()) {
+    auto profile = load_profile(question.profile);
+    if (!profile) return fail("{}: profile: {}", flags.job, profile.error().message);
+    setup->profile = *std::move(profile);
+  }
+  if (!flags.plan.empty()) {
+    if (const auto read = read_plan(flags.plan, *setup); !read) return unexpected(read.error());
+  } else if (!flags.as.empty()) {
+    if (const auto read = read_as(flags.as, inputs.spec, *setup); !read) return unexpected(read.error());
+  } else if (setup->profile) {
+    auto no = make_own_plan(question, *setup);
+    if (!no) return unexpected(no.error());
+    if (*no) return **std::move(no);
+  }
+  inputs.workers = flags.workers.value_or(inputs.roles.empty() ? most : static_cast<int>(inputs.roles.size()));
+  if (inputs.roles.empty()) inputs.roles.push_back({});
+  inputs.roles.resize(static_cast<std::size_t>(inputs.workers), inputs.roles.back());
+  if (const auto shaped = make_shapes(*setup); !shaped) return unexpected(shaped.error());
+  if (const auto set = set_weather(flags, *setup); !set) return unexpected(set.error());
+  if (const auto set = set_times(flags, inputs); !set) return unexpected(set.error());
+  inputs.policy = setup->profile ? PolicyName::liveput : PolicyName::ideal;
+  if (!flags.policy.empty()) {
+    const auto policy = policy_named(flags.policy);
+    if (!policy)
+      return fail("--policy '{}': no such policy{}; want one of {}", flags.policy,
+                  did_you_mean(flags.policy, policy_names()), fmt::join(policy_names(), ", "));
+    inputs.policy = *policy;
+  }
+  inputs.interface = flags.interface;
+  const auto address = address_of(flags.interface);
+  if (!address) return unexpected(address.error());
+  inputs.address = *address;
+  if (!inputs.spec.unused.empty())
+    setup->notes.push_back(
+        fmt::format("understood but without effect on the run: {}", fmt::join(inputs.spec.unused, ", ")));
+  return setup;
+}
+
+}  // namespace mayfly::cli

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/json.h"
+#include "cli/trace_flags.h"
+#include "run/run.h"
+
+namespace mayfly::cli {
+
+/// The flags of `run`; kept in DIR/request.json so that `resume` asks for the same.
+struct RunFlags {
+  std::string job{};
+  std::string plan{};
+  std::string as{};
+  std::string trace{};
+  std::string speed = "1x";
+  std::string out{};
+  std::string policy{};
+  std::string notice{};
+  std::string interface = "lo";
+  std::string catalog{};
+  std::string orphan_after{};
+  std::optional<int> workers{};
+  std::uint64_t seed = 1;
+  TraceFlags trace_flags{};
+
+  Json json() const;
+  static Result<RunFlags> parse(const std::string& text, const std::string& file);
+};
+
+/// Everything a run points into, and what a person should see before it starts.
+struct RunSetup {
+  RunInputs inputs{};
+  Catalog catalog{};
+  std::optional<Profile> profile{};
+  std::optional<Job> job{};
+  std::string plan_text{};  ///< the chosen cluster; empty where nothing was planned
+  Json plan{};
+  std::vector<std::string> notes{};
+};
+/// "No" is an answer too: nobody keeps that promise.
+struct NoPlan {
+  std::string text{};
+};
+
+/// `directory`: of a run to go on with; empty: a new one.
+Result<std::variant<std::unique_ptr<RunSetup>, NoPlan>> set_up(const RunFlags& flags,
+                                                               const std::filesystem::path& directory);
+
+}  // namespace mayfly::cli

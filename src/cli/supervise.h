@@ -1,0 +1,13 @@
+#pragma once
+
+#include <functional>
+
+namespace mayfly::cli {
+
+/// Runs `work` in a process of its own and returns its exit code. Should a signal kill that process, it is started
+/// anew: what it does must be such that it can go on. SIGINT and SIGTERM are passed on. Should this process be killed,
+/// the other gets SIGTERM. Workers whose controller died become this process's children, so none is left behind as a
+/// zombie.
+int supervise(const std::function<int(bool again)>& work, const std::function<void(int signal)>& died);
+
+}  // namespace mayfly::cli

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <vector>
+
+#include "base/units.h"
+
+namespace mayfly {
+
+/// What has happened so far, in figures.
+class Accounts {
+ public:
+  void preempted(Seconds now, bool trained);
+  void committed(Seconds now, std::int64_t sample, std::int64_t samples, double loss);
+  /// The training fell back to this sample.
+  void rolled_back(std::int64_t from, std::int64_t to);
+
+  int preemptions() const { return preemptions_; }
+  std::int64_t redone() const { return redone_; }
+  /// Over the last seconds.
+  double samples_per_s(Seconds now) const;
+  /// Mean of the last steps.
+  std::optional<double> loss() const;
+  std::optional<Seconds> recovery_p50() const;
+  std::optional<Seconds> recovery_max() const;
+
+ private:
+  struct Point {
+    Seconds time{};
+    std::int64_t samples = 0;
+  };
+  int preemptions_ = 0;
+  std::int64_t redone_ = 0;
+  std::vector<Seconds> open_{};  ///< losses after which nothing was committed yet
+  std::vector<Seconds> recoveries_{};
+  std::deque<Point> recent_{};
+  std::deque<double> losses_{};
+};
+
+}  // namespace mayfly

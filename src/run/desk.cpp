@@ -1,0 +1,114 @@
+#include "run/desk.h"
+
+#include <algorithm>
+
+namespace mayfly {
+namespace {
+
+constexpr Seconds kHelloPatience{5};
+/// Strangers that may wait to say who they are; more are turned away at once.
+constexpr std::size_t kMostConnections = 4096;
+
+/// In a time that does not depend on where they differ.
+bool same(const std::string& a, const std::string& b) {
+  unsigned difference = a.size() == b.size() ? 0 : 1;
+  for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i)
+    difference |= static_cast<unsigned>(static_cast<unsigned char>(a[i]) ^ static_cast<unsigned char>(b[i]));
+  return difference == 0;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Desk>> Desk::open(Loop& loop, const std::string& address, std::uint16_t port, std::string token,
+                                         Calls calls) {
+  std::unique_ptr<Desk> desk(new Desk(loop, std::move(token), std::move(calls)));
+  auto listener = Listener::open(loop, address, port,
+                                 [self = desk.get()](std::unique_ptr<Link> link) { self->accept(std::move(link)); });
+  if (!listener) return unexpected(listener.error());
+  desk->listener_ = *std::move(listener);
+  return desk;
+}
+
+void Desk::accept(std::unique_ptr<Link> link) {
+  if (connections_.size() >= kMostConnections) return;
+  const int number = next_++;
+  Connection& connection = connections_[number];
+  connection.link = std::move(link);
+  connection.heard = Clock::now();
+  connection.patience = std::make_unique<Timer>(loop_);
+  connection.patience->start(kHelloPatience, [this, number] { close(number); });
+  connection.link->start({.message = [this, number](const Message& message) { hear(number, message); },
+                          .closed = [this, number](const std::string&) { close(number); }});
+}
+
+void Desk::hear(int number, const Message& message) {
+  const auto found = connections_.find(number);
+  if (found == connections_.end()) return;
+  found->second.heard = Clock::now();
+  if (const auto* hello = std::get_if<Hello>(&message)) return greet(number, *hello);
+  if (!found->second.worker) return turn_away(number, "want Hello first");
+  const WorkerId worker = *found->second.worker;
+  if (std::holds_alternative<Alive>(message)) found->second.link->send(Alive{});
+  calls_.message(worker, message);
+}
+
+void Desk::greet(int number, const Hello& hello) {
+  if (!same(hello.token, token_)) return turn_away(number, "wrong token");
+  if (hello.protocol != kProtocol)
+    return turn_away(number, fmt::format("protocol {}, want {}", hello.protocol, kProtocol));
+  if (connections_[number].worker) return turn_away(number, "said Hello twice");
+  const auto welcome = calls_.hello(hello);
+  if (!welcome) return turn_away(number, welcome.error().message);
+  drop(welcome->worker);  // an older connection of the same worker
+  Connection& connection = connections_[number];
+  connection.worker = welcome->worker;
+  connection.patience.reset();
+  workers_[welcome->worker] = number;
+  connection.link->send(*welcome);
+  calls_.connected(welcome->worker, hello);
+}
+
+void Desk::turn_away(int number, const std::string& why) {
+  Connection& connection = connections_[number];
+  connection.link->send(Refused{why});
+  connection.link->close();
+  if (connection.worker) workers_.erase(*connection.worker);
+  loop_.post([this, number] { connections_.erase(number); });
+}
+
+void Desk::close(int number) {
+  const auto found = connections_.find(number);
+  if (found == connections_.end()) return;
+  const auto worker = found->second.worker;
+  // Not in its own callback.
+  loop_.post([link = std::shared_ptr<Link>(std::move(found->second.link)),
+              patience = std::shared_ptr<Timer>(std::move(found->second.patience))] {});
+  connections_.erase(found);
+  if (!worker) return;
+  const auto current = workers_.find(*worker);
+  if (current == workers_.end() || current->second != number) return;
+  workers_.erase(current);
+  calls_.closed(*worker);
+}
+
+void Desk::send(WorkerId worker, const Message& message) {
+  if (const auto found = workers_.find(worker); found != workers_.end())
+    connections_[found->second].link->send(message);
+}
+
+Seconds Desk::silence(WorkerId worker) const {
+  const auto found = workers_.find(worker);
+  if (found == workers_.end()) return Seconds(0);
+  return Clock::now() - connections_.at(found->second).heard;
+}
+
+void Desk::drop(WorkerId worker) {
+  const auto found = workers_.find(worker);
+  if (found == workers_.end()) return;
+  const int number = found->second;
+  workers_.erase(found);
+  connections_[number].link->close();
+  loop_.post([this, number] { connections_.erase(number); });
+}
+
+}  // namespace mayfly

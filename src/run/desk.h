@@ -1,0 +1,59 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "control/event.h"
+#include "wire/loop.h"
+
+namespace mayfly {
+
+/// The connections to the workers. Whoever does not say a proper Hello with the run's token first is turned away.
+class Desk {
+ public:
+  struct Calls {
+    /// Somebody with the right token: what it is told, or why it is not wanted. Called before the connection counts.
+    std::function<Result<Welcome>(const Hello&)> hello{};
+    /// The worker is connected; for what must be sent to it first.
+    std::function<void(WorkerId, const Hello&)> connected{};
+    std::function<void(WorkerId, const Message&)> message{};
+    std::function<void(WorkerId)> closed{};
+  };
+  static Result<std::unique_ptr<Desk>> open(Loop& loop, const std::string& address, std::uint16_t port,
+                                            std::string token, Calls calls);
+
+  /// Nothing happens where it is not connected.
+  void send(WorkerId worker, const Message& message);
+  bool connected(WorkerId worker) const { return workers_.contains(worker); }
+  /// Since its last word, by its connection.
+  Seconds silence(WorkerId worker) const;
+  void drop(WorkerId worker);
+  std::uint16_t port() const { return listener_->port(); }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Connection {
+    std::unique_ptr<Link> link{};
+    std::optional<WorkerId> worker{};
+    Clock::time_point heard{};
+    std::unique_ptr<Timer> patience{};  ///< until its Hello
+  };
+  Desk(Loop& loop, std::string token, Calls calls) : loop_(loop), token_(std::move(token)), calls_(std::move(calls)) {}
+  void accept(std::unique_ptr<Link> link);
+  void hear(int number, const Message& message);
+  void greet(int number, const Hello& hello);
+  void turn_away(int number, const std::string& why);
+  void close(int number);
+
+  Loop& loop_;
+  std::string token_;
+  Calls calls_;
+  std::unique_ptr<Listener> listener_{};
+  std::map<int, Connection> connections_{};
+  std::map<WorkerId, int> workers_{};
+  int next_ = 0;
+};
+
+}  // namespace mayfly

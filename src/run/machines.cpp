@@ -1,0 +1,131 @@
+#include "run/machines.h"
+
+#include <algorithm>
+
+namespace mayfly {
+
+Machines::Machines(Loop& loop, const RunInputs& inputs, LocalEngine::Options options, std::function<Seconds()> now,
+                   Calls calls)
+    : loop_(loop),
+      inputs_(inputs),
+      now_(std::move(now)),
+      calls_(std::move(calls)),
+      engine_(loop, std::move(options), [this](int launch, const std::string& how) { gone(launch, how); }),
+      weather_timer_(loop),
+      rng_(inputs.seed) {}
+
+Result<void> Machines::begin(int next_launch, const Json& processes) {
+  next_launch_ = next_launch;
+  engine_.adopt(processes);
+  for (const int launch : engine_.launches()) held_[launch] = true;
+  if (inputs_.weather) {
+    weather_ = capped(*inputs_.weather, inputs_.workers);
+    // What has passed is made up for at once: as many machines as there would be by now.
+    const Seconds past = now_() * inputs_.speed;
+    while (change_at_ < weather_.changes.size() && weather_.changes[change_at_].time <= past) ++change_at_;
+    const int wanted = change_at_ > 0 ? weather_.changes[change_at_ - 1].available : 0;
+    while (static_cast<int>(running()) < wanted) {
+      if (const auto started = start(next_role()); !started) return started;
+    }
+    schedule_weather();
+    return {};
+  }
+  while (static_cast<int>(running()) < inputs_.workers) {
+    if (const auto started = start(next_role()); !started) return started;
+  }
+  return {};
+}
+
+/// The first role of which fewer run than the roles say.
+const MachineRole& Machines::next_role() const {
+  std::vector<MachineRole> taken;
+  for (const int launch : engine_.launches()) taken.push_back(engine_.role(launch));
+  for (const MachineRole& role : inputs_.roles) {
+    const auto found = std::find(taken.begin(), taken.end(), role);
+    if (found == taken.end()) return role;
+    taken.erase(found);
+  }
+  return inputs_.roles.back();
+}
+
+Result<void> Machines::start(const MachineRole& role) {
+  const int launch = next_launch_++;
+  if (auto started = engine_.start(launch, role); !started) return started;
+  held_[launch] = true;
+  calls_.changed();
+  return {};
+}
+
+void Machines::start_or_say(const MachineRole& role) {
+  if (closed_) return;
+  if (const auto started = start(role); !started) calls_.say(started.error().message);
+}
+
+Result<void> Machines::acquire(Market market, int count) {
+  MachineRole role = inputs_.roles.back();
+  role.market = market;
+  if (market == Market::on_demand && inputs_.job != nullptr && inputs_.priced) role.price = inputs_.job->on_demand;
+  for (int i = 0; i < count; ++i) {
+    if (static_cast<int>(running()) >= inputs_.workers)
+      return fail("no core is free for a {} machine: this run may use {} at a time (--workers)", name(market),
+                  inputs_.workers);
+    if (auto started = start(role); !started) return started;
+  }
+  return {};
+}
+
+void Machines::release(int launch, Seconds patience) {
+  held_[launch] = false;
+  after(patience, [this, launch] { engine_.kill(launch); });
+}
+
+void Machines::gone(int launch, const std::string& how) {
+  const bool replace = held_[launch] && !inputs_.weather && !closed_;
+  held_.erase(launch);
+  std::erase(leaving_, launch);
+  calls_.changed();
+  calls_.ended(launch, how);
+  if (replace)
+    after(inputs_.times.replacement, [this] {
+      if (static_cast<int>(running()) < inputs_.workers) start_or_say(next_role());
+    });
+}
+
+void Machines::schedule_weather() {
+  if (change_at_ >= weather_.changes.size() || closed_) return;
+  const Seconds at = weather_.changes[change_at_].time / inputs_.speed;
+  weather_timer_.start(std::max(Seconds(0), at - now_()), [this] {
+    weather(weather_.changes[change_at_++]);
+    schedule_weather();
+  });
+}
+
+void Machines::weather(const Change& change) {
+  if (closed_) return;
+  for (int i = 0; i < change.removed; ++i) {
+    std::vector<int> spot;
+    for (const int launch : engine_.launches()) {
+      const bool leaving = std::find(leaving_.begin(), leaving_.end(), launch) != leaving_.end();
+      if (engine_.role(launch).market == Market::spot && !leaving) spot.push_back(launch);
+    }
+    if (spot.empty()) break;
+    const int victim = spot[static_cast<std::size_t>(rng_.below(static_cast<int>(spot.size())))];
+    leaving_.push_back(victim);
+    held_[victim] = false;
+    engine_.notify(victim);
+    after(inputs_.times.notice, [this, victim] { engine_.kill(victim); });
+  }
+  for (int i = 0; i < change.added; ++i) start_or_say(next_role());
+}
+
+void Machines::after(Seconds time, std::function<void()> call) {
+  const int number = next_timer_++;
+  auto [timer, fresh] = timers_.try_emplace(number, loop_);
+  timer->second.start(time, [this, number, call = std::move(call)] {
+    call();
+    // Not while it runs: the timer owns this very function.
+    loop_.post([this, number] { timers_.erase(number); });
+  });
+}
+
+}  // namespace mayfly

@@ -1,0 +1,102 @@
+#include "run/run.h"
+
+#include "data/checkpoint.h"
+#include "run/runner.h"
+
+namespace mayfly {
+namespace {
+
+/// Bumped when an older store would be misunderstood.
+constexpr std::string_view kFormat = "mayfly-run/1";
+
+std::string_view name(RunEnd end) {
+  switch (end) {
+    case RunEnd::trained:
+      return "trained";
+    case RunEnd::budget:
+      return "budget";
+    case RunEnd::stopped:
+      return "stopped";
+    case RunEnd::unable:
+      return "unable";
+  }
+  return "";
+}
+
+Json number(const std::optional<Seconds>& time) { return time ? Json(time->count()) : Json(nullptr); }
+Json number(const std::optional<Usd>& money) { return money ? Json(money->value) : Json(nullptr); }
+Json number(const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); }
+
+}  // namespace
+
+Result<RunSummary> drive(const RunInputs& inputs, const RunCalls& calls) {
+  auto store = Store::open(inputs.directory / "state.db");
+  if (!store) return unexpected(store.error());
+  const std::string format = store->noted("format").value_or(std::string(kFormat));
+  if (format != kFormat)
+    return fail("{}: format {}, want {}", (inputs.directory / "state.db").string(), format, kFormat);
+  if (const auto noted = store->note("format", kFormat); !noted) return unexpected(noted.error());
+  auto journal = Journal::create(inputs.directory / "journal.jsonl", inputs.spec.name);
+  if (!journal) return unexpected(journal.error());
+  Runner runner(inputs, calls, *std::move(store), *std::move(journal));
+  return runner.run();
+}
+
+Json summary_json(const RunSummary& summary) {
+  return {{"format", "mayfly-summary/1"},
+          {"end", name(summary.end)},
+          {"loss", number(summary.loss)},
+          {"validation_loss", number(summary.validation_loss)},
+          {"accuracy", number(summary.accuracy)},
+          {"samples", summary.samples},
+          {"epochs", summary.epochs},
+          {"samples_repeated", summary.samples_repeated},
+          {"samples_skipped", summary.samples_skipped},
+          {"samples_redone", summary.samples_redone},
+          {"preemptions", summary.preemptions},
+          {"time_s", summary.time.count()},
+          {"predicted_time_s", number(summary.forecast.time)},
+          {"cost_usd", number(summary.cost)},
+          {"predicted_cost_usd", number(summary.forecast.cost)},
+          {"recovery_s", {{"p50", number(summary.recovery_p50)}, {"max", number(summary.recovery_max)}}},
+          {"missed", summary.missed},
+          {"checkpoint", summary.checkpoint}};
+}
+
+RunSummary Runner::summary() const {
+  RunSummary summary{.end = ended_.value_or(RunEnd::stopped),
+                     .loss = accounts_.loss(),
+                     .validation_loss = validation_loss_,
+                     .accuracy = accuracy_,
+                     .samples_redone = accounts_.redone(),
+                     .preemptions = accounts_.preemptions(),
+                     .time = now(),
+                     .forecast = inputs_.forecast,
+                     .recovery_p50 = accounts_.recovery_p50(),
+                     .recovery_max = accounts_.recovery_max()};
+  // What the weights hold is what counts, so the figures come from the checkpoint's own ledger.
+  if (const auto found = newest_checkpoint(checkpoints()); found.checkpoint) {
+    const TrainerState& state = found.checkpoint->state;
+    summary.checkpoint = found.checkpoint->path.string();
+    if (const auto ledger = Ledger::restored(state.ledger)) {
+      summary.samples = ledger->samples();
+      summary.samples_repeated = std::max<std::int64_t>(0, state.sample - ledger->samples());
+      const std::int64_t wanted =
+          summary.end == RunEnd::trained ? target_.value_or(state.sample) : std::max(state.sample, ledger->frontier());
+      summary.samples_skipped = std::max<std::int64_t>(0, wanted - ledger->samples());
+    }
+  }
+  if (epoch_ > 0) summary.epochs = static_cast<double>(summary.samples) / static_cast<double>(epoch_);
+  if (inputs_.priced) summary.cost = controller_.spent();
+  const auto& spec = inputs_.spec;
+  if (summary.end == RunEnd::trained || summary.end == RunEnd::budget) {
+    if (spec.deadline && summary.time > *spec.deadline) summary.missed.emplace_back("deadline");
+    if (spec.loss && (summary.end != RunEnd::trained || !summary.loss || *summary.loss > *spec.loss))
+      summary.missed.emplace_back("loss");
+    if (summary.end == RunEnd::budget && !spec.loss) summary.missed.emplace_back(spec.epochs ? "epochs" : "steps");
+    if (spec.budget && summary.cost && *summary.cost > *spec.budget * 1.001) summary.missed.emplace_back("budget");
+  }
+  return summary;
+}
+
+}  // namespace mayfly

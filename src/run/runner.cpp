@@ -1,0 +1,254 @@
+#include "run/runner.h"
+
+#include <signal.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/file.h"
+#include "data/checkpoint.h"
+
+namespace mayfly {
+namespace {
+
+/// Losses this close together are answered by one decision.
+constexpr Seconds kSettle{0.02};
+constexpr Seconds kPulse{0.25};
+
+ControllerOptions controller_options(const RunInputs& inputs) {
+  // The number of samples is told as soon as it is known.
+  return {.promise = {.deadline = inputs.profile != nullptr ? inputs.spec.deadline : std::nullopt,
+                      .budget = inputs.priced ? inputs.spec.budget : std::nullopt},
+          .settle = kSettle,
+          .most_machines = inputs.job->shapes.most_machines(),
+          .patience = Seconds(30),
+          .save_at_target = true};
+}
+
+PolicyOptions policy_options(const RunInputs& inputs) {
+  PolicyOptions options{.most_machines = inputs.job->shapes.most_machines()};
+  // Runs of minutes are looked at every few seconds, those of days every few minutes.
+  const Seconds length = inputs.spec.deadline.value_or(inputs.forecast.time.value_or(Seconds(3600)));
+  options.interval = std::clamp(length / 100, Seconds(1), Seconds(60));
+  options.check = std::clamp(length / 50, Seconds(1), Seconds(300));
+  options.start = Seconds(2);
+  return options;
+}
+
+}  // namespace
+
+Runner::Runner(const RunInputs& inputs, const RunCalls& calls, Store store, Journal journal)
+    : inputs_(inputs),
+      calls_(calls),
+      train_(*inputs.spec.train),
+      store_(std::move(store)),
+      journal_(std::move(journal)),
+      controller_(inputs.job->shapes,
+                  make_policy(inputs.policy, inputs.job->shapes, inputs.job->costs, policy_options(inputs)),
+                  controller_options(inputs)),
+      crew_(train_.batch, 0) {
+  controller_.keep_journal(true);
+}
+
+Seconds Runner::now() const { return std::max(last_now_, Seconds(std::chrono::system_clock::now() - zero_)); }
+
+std::int64_t Runner::end_sample() const { return target_.value_or(std::int64_t{1} << 60); }
+
+Result<RunSummary> Runner::run() {
+  if (const auto opened = open(); !opened) return unexpected(opened.error());
+  signals_ = std::make_unique<SignalWatch>(loop_, std::initializer_list<int>{SIGINT, SIGTERM},
+                                           [this](int signal) { stop(signal); });
+  pulse();
+  loop_.run();
+  journal_.flush();
+  if (ended_ == RunEnd::unable) return RunSummary{.end = *ended_, .failure = *failure_};
+  if (failure_) return unexpected(Error{*failure_});
+  const RunSummary result = summary();
+  if (const auto saved = save_text(inputs_.directory / "summary.json", summary_json(result).dump(2) + "\n"); !saved)
+    return unexpected(saved.error());
+  return result;
+}
+
+void Runner::begin_training() {
+  if (phase_ != Phase::attaching) return;
+  phase_ = Phase::training;
+  std::vector<WorkerId> missing;
+  for (const auto& [worker, member] : members_) {
+    if (!crew_.alive(worker)) missing.push_back(worker);
+  }
+  const auto before = controller_.generation();
+  for (const WorkerId worker : missing) lose(worker, "did not come back to the controller");
+  for (const int launch : machines_->launches()) {
+    const bool attached =
+        std::any_of(members_.begin(), members_.end(), [&](const auto& entry) { return entry.second.launch == launch; });
+    if (!attached && controller_.generation() > 0 && !missing.empty()) machines_->kill(launch);
+  }
+  if (assigned_ && controller_.generation() == before && missing.empty()) obey(*assigned_);
+  tell(Tick{});
+  deliver();
+}
+
+void Runner::hear(WorkerId worker, const Message& message) {
+  if (const auto* ready = std::get_if<Ready>(&message)) on_ready(worker, *ready);
+  if (const auto* leaving = std::get_if<Leaving>(&message)) on_leaving(worker, *leaving);
+  if (const auto* written = std::get_if<CheckpointWritten>(&message)) on_written(*written);
+  if (const auto* failed = std::get_if<CheckpointFailed>(&message)) on_not_written(*failed);
+  if (const auto* unable = std::get_if<Unable>(&message)) return on_unable(worker, *unable);
+  const auto step = crew_.hear(worker, message);
+  if (step) {
+    commit(*step);
+  } else if (crew_.training() && !held_.empty() && crew_.awaited().empty()) {
+    tell_held();
+  }
+  deliver();
+}
+
+void Runner::commit(const Crew::Step& step) {
+  if (phase_ == Phase::ending) return;
+  const TimedEvent event{now(), StepCommitted{.generation = step.generation,
+                                              .first_sample = static_cast<double>(step.range.first),
+                                              .samples = static_cast<double>(step.range.count)}};
+  if (!remember(event)) return;
+  const Reaction reaction = controller_.step(event.time, event.event);
+  journal_.add(event, reaction.records);
+  const bool counts = controller_.committed() == static_cast<double>(step.range.end());
+  if (counts) {
+    crew_.commit();
+    accounts_.committed(event.time, step.range.end(), step.range.count, step.loss);
+    learn(step);
+  }
+  obey(reaction.commands);
+  tell_held();
+  const bool epoch_over = epoch_ > 0 && step.range.first / epoch_ != step.range.end() / epoch_;
+  if (counts) crew_.go_on(end_sample(), epoch_over && train_.validation.has_value());
+  report();
+}
+
+void Runner::learn(const Crew::Step& step) {
+  if (step.validation_loss) validation_loss_ = step.validation_loss;
+  if (step.accuracy) accuracy_ = step.accuracy;
+  if (step.validation_loss)
+    remark(fmt::format("validation loss {:.4f}, accuracy {:.1f} %", *step.validation_loss,
+                       100 * step.accuracy.value_or(0)));
+}
+
+void Runner::tell(const Event& event) {
+  const TimedEvent timed{now(), event};
+  const bool tick = std::holds_alternative<Tick>(event);
+  if (!tick && !remember(timed)) return;
+  const Reaction reaction = controller_.step(timed.time, event);
+  // Ticks that did nothing are not kept.
+  if (tick && !reaction.records.empty() && !remember(timed)) return;
+  journal_.add(timed, reaction.records);
+  obey(reaction.commands);
+}
+
+bool Runner::remember(const TimedEvent& event) {
+  last_now_ = event.time;
+  const auto stored = store_.append(event);
+  if (!stored) fail_run(stored.error().message);
+  return stored.has_value();
+}
+
+void Runner::tell_at_boundary(const Event& event, Seconds patience) {
+  if (!mid_step()) return tell(event);
+  if (held_.empty())
+    boundary_.start(patience, [this] {
+      tell_held();
+      deliver();
+    });
+  held_.push_back(event);
+}
+
+void Runner::tell_held() {
+  boundary_.cancel();
+  for (const Event& event : std::exchange(held_, {})) tell(event);
+}
+
+void Runner::obey(const std::vector<Command>& commands) {
+  for (const Command& command : commands) std::visit([&](const auto& c) { obey(c); }, command);
+}
+
+void Runner::obey(const Assign& command) {
+  assigned_ = command;
+  if (phase_ == Phase::attaching) return;
+  if (!crew_.assign(command.generation, command.members, static_cast<std::int64_t>(command.next_sample))) roll_back();
+  crew_.go_on(end_sample());
+}
+
+void Runner::roll_back() {
+  const auto found = newest_checkpoint(checkpoints());
+  for (const std::string& broken : found.broken) say("checkpoint passed over: " + broken);
+  const std::int64_t sample = found.checkpoint ? found.checkpoint->state.sample : 0;
+  const auto before = static_cast<std::int64_t>(controller_.committed());
+  if (sample != before) {
+    say(fmt::format("nobody holds the state: {} samples are trained again from {}", before - sample,
+                    found.checkpoint ? found.checkpoint->path.filename().string() : "the first weights"));
+    accounts_.rolled_back(before, sample);
+  }
+  tell(RolledBack{.generation = controller_.generation(), .sample = static_cast<double>(sample)});
+  auto ledger = Ledger::restored(found.checkpoint ? found.checkpoint->state.ledger : std::vector<SampleRange>{});
+  if (!ledger) return fail_run(ledger.error().message);
+  checkpoint_sample_ = sample;
+  crew_.roll_back(found.checkpoint ? found.checkpoint->path.string() : "", sample, *std::move(ledger));
+}
+
+void Runner::obey(const Pause&) {
+  assigned_.reset();
+  crew_.pause();
+}
+
+void Runner::obey(const Acquire& command) {
+  const auto acquired = machines_->acquire(command.market, command.count);
+  remark(acquired ? fmt::format("{} machine{} ordered {}", command.count, command.count == 1 ? "" : "s",
+                                name(command.market))
+                  : fmt::format("cannot order: {}", acquired.error().message));
+}
+
+void Runner::obey(const Release& command) {
+  if (checkpoint_asked_) {
+    to_release_.push_back(command.worker);
+  } else {
+    dismiss(command.worker, "released");
+  }
+}
+
+void Runner::obey(const Checkpoint&) { request_checkpoint(); }
+
+void Runner::obey(const Finish& command) {
+  if (command.why == Finish::Why::budget) say("the budget is spent");
+  end(command.why == Finish::Why::target ? RunEnd::trained : RunEnd::budget);
+}
+
+void Runner::obey(const Wake& command) {
+  wake_.start(std::max(Seconds(0), command.at - now()), [this] {
+    tell(Tick{});
+    deliver();
+  });
+}
+
+void Runner::deliver() {
+  for (const Crew::Letter& letter : crew_.letters()) desk_->send(letter.to, letter.message);
+  if (crew_.formation() == formation_seen_) return;
+  formation_seen_ = crew_.formation();
+  formation_time_ = now();
+  if (const auto noted = store_.note("formation", std::to_string(formation_seen_)); !noted)
+    fail_run(noted.error().message);
+}
+
+void Runner::dismiss(WorkerId worker, const std::string& why) {
+  desk_->send(worker, Leave{why});
+  const auto found = members_.find(worker);
+  if (found == members_.end()) return;
+  const int launch = found->second.launch;
+  members_.erase(found);
+  crew_.gone(worker);
+  if (launch >= 0) machines_->release(launch, Seconds(3));
+}
+
+void Runner::request_checkpoint() {
+  checkpoint_asked_ = true;
+  crew_.write_checkpoint();
+}
+
+}  // namespace mayfly

@@ -1,0 +1,150 @@
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "control/controller.h"
+#include "run/accounts.h"
+#include "run/crew.h"
+#include "run/desk.h"
+#include "run/journal.h"
+#include "run/machines.h"
+#include "run/run.h"
+#include "run/store.h"
+
+namespace mayfly {
+
+/// One run while this process drives it: turns what machines and workers do into events, and the controller's commands
+/// into messages and processes. Everything happens in the loop's thread. What decides is in control/, what is said to
+/// whom in Crew; here is only who hears of what, and in which order it becomes durable: an event is stored before
+/// anything follows from it.
+class Runner {
+ public:
+  Runner(const RunInputs& inputs, const RunCalls& calls, Store store, Journal journal);
+
+  /// Until the end of the run.
+  Result<RunSummary> run();
+
+ private:
+  struct Member {
+    int launch = -1;       ///< -1: came by itself
+    bool ready = false;    ///< has loaded everything
+    bool joined = false;   ///< the controller knows it
+    bool leaving = false;  ///< had its notice
+  };
+  enum class Phase {
+    attaching,  ///< workers of an earlier controller are waited for
+    training,
+    saving,  ///< stopped: a last checkpoint is being written
+    ending,  ///< everyone is told to leave
+  };
+
+  // Start and end.
+  Result<void> open();
+  Result<void> restore();
+  void begin_training();
+  void stop(int signal);
+  void end(RunEnd how);
+  void fail_run(std::string why);
+  void end_when_empty();
+  RunSummary summary() const;
+
+  // What workers say.
+  Result<Welcome> hello(const Hello& hello);
+  void connected(WorkerId worker, const Hello& hello);
+  void hear(WorkerId worker, const Message& message);
+  void on_ready(WorkerId worker, const Ready& message);
+  void on_leaving(WorkerId worker, const Leaving& message);
+  void on_written(const CheckpointWritten& message);
+  void on_not_written(const CheckpointFailed& message);
+  void on_unable(WorkerId worker, const Unable& message);
+  void commit(const Crew::Step& step);
+  void learn(const Crew::Step& step);
+
+  // What becomes of them.
+  void link_closed(WorkerId worker);
+  void machine_ended(int launch, const std::string& how);
+  void lose(WorkerId worker, const std::string& why);
+  void pulse();
+  void check_formation();
+  void check_silence();
+  void check_checkpoint();
+
+  // The controller.
+  void tell(const Event& event);
+  void tell_at_boundary(const Event& event, Seconds patience);
+  void tell_held();
+  bool remember(const TimedEvent& event);
+  void obey(const std::vector<Command>& commands);
+  void obey(const Assign& command);
+  void obey(const Pause& command);
+  void obey(const Acquire& command);
+  void obey(const Release& command);
+  void obey(const Drain&) {}
+  void obey(const Checkpoint&);
+  void obey(const Finish& command);
+  void obey(const Wake& command);
+  void roll_back();
+  void deliver();
+  void dismiss(WorkerId worker, const std::string& why);
+  void request_checkpoint();
+
+  Seconds now() const;
+  std::int64_t end_sample() const;
+  bool mid_step() const { return crew_.training() && !crew_.broken(); }
+  void say(const std::string& text);
+  void remark(const std::string& text);
+  void write_processes();
+  std::filesystem::path checkpoints() const;
+  void report();
+
+  const RunInputs& inputs_;
+  const RunCalls& calls_;
+  const TrainSpec& train_;
+  Store store_;
+  Journal journal_;
+  Loop loop_{};
+  std::string token_{};
+  std::chrono::system_clock::time_point zero_{};
+  Seconds last_now_{};
+  Controller controller_;
+  Crew crew_;
+  Accounts accounts_{};
+  std::unique_ptr<Desk> desk_{};
+  std::unique_ptr<Machines> machines_{};
+  std::unique_ptr<SignalWatch> signals_{};
+  Timer wake_{loop_};
+  Timer pulse_{loop_};
+  Timer boundary_{loop_};
+  Timer patience_{loop_};  ///< with the end
+  Phase phase_ = Phase::attaching;
+  std::map<WorkerId, Member> members_{};  ///< everyone welcomed and not gone
+  std::map<WorkerId, Seconds> closed_{};  ///< whose connection broke, when
+  WorkerId last_worker_ = 0;
+  std::vector<Event> held_{};  ///< told at the next step's end
+  std::optional<Assign> assigned_{};
+  std::optional<std::int64_t> target_{};
+  std::int64_t epoch_ = 0;  ///< samples; 0: no worker has said so far
+  bool checkpoint_asked_ = false;
+  Seconds checkpoint_time_{};  ///< when the last was written or given up
+  Seconds checkpoint_cost_{0.5};
+  std::int64_t checkpoint_sample_ = 0;
+  std::vector<WorkerId> to_release_{};  ///< once the checkpoint is written
+  Seconds formation_time_{};
+  std::int64_t formation_seen_ = 0;
+  int formations_failed_ = 0;
+  int failed_starts_ = 0;
+  Seconds reported_{};
+  std::optional<double> validation_loss_{};
+  std::optional<double> accuracy_{};
+  std::optional<double> final_loss_{};
+  std::optional<RunEnd> ended_{};
+  std::optional<std::string> failure_{};
+  int signals_seen_ = 0;
+};
+
+}  // namespace mayfly

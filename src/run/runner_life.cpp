@@ -1,0 +1,459 @@
+// How a run begins, what is looked at while it goes on, and how it ends.
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <random>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "control/checkpointing.h"
+#include "data/checkpoint.h"
+#include "run/runner.h"
+
+namespace mayfly {
+namespace {
+
+constexpr Seconds kPulse{0.25};
+constexpr Seconds kReport{0.5};
+/// A formation that takes longer has a member that is alive and does not work.
+constexpr Seconds kFormationPatience{10};
+/// Before a broken mesh is built again with the same members; a lost one is usually known by then.
+constexpr Seconds kReformAfter{0.3};
+constexpr Seconds kEndPatience{5};
+constexpr Seconds kSavePatience{60};
+/// Machines that end before they are ready, in a row, until the run is given up.
+constexpr int kMostFailedStarts = 5;
+/// Taken for granted before losses were seen: one an hour.
+constexpr Seconds kAssumedBetweenLosses{3600};
+
+std::string fresh_token() {
+  std::random_device device;
+  std::string token;
+  for (int i = 0; i < 8; ++i) token += fmt::format("{:08x}", device());
+  return token;
+}
+
+}  // namespace
+
+std::filesystem::path Runner::checkpoints() const {
+  const auto& named = train_.checkpoint.directory;
+  return named.empty() ? inputs_.directory / "checkpoints" : inputs_.job_file.parent_path() / named;
+}
+
+void Runner::say(const std::string& text) {
+  remark(text);
+  calls_.say(text);
+}
+
+void Runner::remark(const std::string& text) {
+  const std::string line = Json{{"t_s", now().count()}, {"remark", text}}.dump();
+  if (const auto kept = store_.append_remark(line); !kept) return fail_run(kept.error().message);
+  journal_.add_line(line);
+}
+
+Result<void> Runner::open() {
+  std::error_code error;
+  std::filesystem::create_directories(inputs_.directory / "logs", error);
+  std::filesystem::create_directories(checkpoints(), error);
+  if (error) return fail("{}: cannot create: {}", checkpoints().string(), error.message());
+  token_ = store_.noted("token").value_or("");
+  if (token_.empty()) {
+    token_ = fresh_token();
+    if (auto noted = store_.note("token", token_); !noted) return noted;
+  }
+  if (auto restored = restore(); !restored) return restored;
+  const auto port = store_.noted("port");
+  Desk::Calls calls{.hello = [this](const Hello& word) { return hello(word); },
+                    .connected = [this](WorkerId worker, const Hello& word) { connected(worker, word); },
+                    .message = [this](WorkerId worker, const Message& message) { hear(worker, message); },
+                    .closed = [this](WorkerId worker) { link_closed(worker); }};
+  auto desk = Desk::open(loop_, inputs_.address,
+                         static_cast<std::uint16_t>(parse_integer(port.value_or("0")).value_or(0)), token_, calls);
+  if (!desk && port) desk = Desk::open(loop_, inputs_.address, 0, token_, calls);
+  if (!desk) return unexpected(desk.error());
+  desk_ = *std::move(desk);
+  const std::string address = fmt::format("{}:{}", inputs_.address, desk_->port());
+  if (auto noted = store_.note("port", std::to_string(desk_->port())); !noted) return noted;
+  if (auto saved = save_text(inputs_.directory / "address", address + "\n"); !saved) return saved;
+  if (auto saved = save_text(inputs_.directory / "token", token_ + "\n"); !saved) return saved;
+  std::filesystem::permissions(inputs_.directory / "token", std::filesystem::perms::owner_read, error);
+  LocalEngine::Options engine{.program = inputs_.program,
+                              .arguments = {"worker", "--join", address, "--interface", inputs_.interface},
+                              .logs = inputs_.directory / "logs",
+                              .token = token_,
+                              .notice = inputs_.times.notice,
+                              .capacity = inputs_.workers};
+  machines_ = std::make_unique<Machines>(
+      loop_, inputs_, std::move(engine), [this] { return now(); },
+      Machines::Calls{.ended = [this](int launch, const std::string& how) { machine_ended(launch, how); },
+                      .say = [this](const std::string& text) { say(text); },
+                      .changed = [this] { write_processes(); }});
+  const Json processes = Json::parse(store_.noted("processes").value_or("[]"), nullptr, false);
+  const int launch = parse_integer(store_.noted("launch").value_or("0")).value_or(0);
+  if (auto begun = machines_->begin(launch, processes.is_array() ? processes : Json::array()); !begun) return begun;
+  if (members_.empty()) {
+    begin_training();
+  } else {
+    patience_.start(2 * inputs_.times.lease, [this] { begin_training(); });
+  }
+  return {};
+}
+
+Result<void> Runner::restore() {
+  const auto lines = store_.lines();
+  if (!lines) return unexpected(lines.error());
+  std::optional<Wake> wake;
+  for (const std::string& line : *lines) {
+    const auto event = event_in(line);
+    if (!event) {
+      journal_.add_line(line);
+      continue;
+    }
+    last_now_ = std::max(last_now_, event->time);
+    const Reaction reaction = controller_.step(event->time, event->event);
+    journal_.add(*event, reaction.records);
+    if (const auto* joined = std::get_if<Joined>(&event->event)) {
+      last_worker_ = std::max(last_worker_, joined->worker);
+      members_[joined->worker] = {.ready = true, .joined = true};
+    }
+    if (const auto* lost = std::get_if<Lost>(&event->event)) {
+      if (members_.erase(lost->worker) > 0) accounts_.preempted(event->time, false);
+    }
+    if (const auto* estimated = std::get_if<Estimated>(&event->event))
+      target_ = static_cast<std::int64_t>(estimated->samples);
+    for (const Command& command : reaction.commands) {
+      if (const auto* assign = std::get_if<Assign>(&command)) assigned_ = *assign;
+      if (std::holds_alternative<Pause>(command)) assigned_.reset();
+      if (const auto* release = std::get_if<Release>(&command)) members_.erase(release->worker);
+      if (const auto* asked = std::get_if<Wake>(&command)) wake = *asked;
+    }
+  }
+  if (assigned_) assigned_->next_sample = controller_.committed();
+  last_worker_ = std::max(last_worker_, parse_integer(store_.noted("worker").value_or("0")).value_or(0));
+  epoch_ = parse_integer(store_.noted("epoch").value_or("0")).value_or(0);
+  checkpoint_time_ = last_now_;
+  crew_ = Crew(train_.batch, parse_integer(store_.noted("formation").value_or("0")).value_or(0));
+  if (const auto committed = static_cast<std::int64_t>(controller_.committed()); committed > 0)
+    crew_.restore(*Ledger::restored({{0, committed}}));
+  formation_seen_ = crew_.formation();
+  zero_ = std::chrono::system_clock::now() - std::chrono::duration_cast<std::chrono::system_clock::duration>(last_now_);
+  if (wake) obey(*wake);
+  return {};
+}
+
+Result<Welcome> Runner::hello(const Hello& hello) {
+  WorkerId worker = 0;
+  if (hello.worker) {
+    if (!members_.contains(*hello.worker)) return fail("its lease has ended");
+    worker = *hello.worker;
+  } else {
+    if (phase_ == Phase::saving || phase_ == Phase::ending) return fail("the run is ending");
+    worker = ++last_worker_;
+    if (const auto noted = store_.note("worker", std::to_string(worker)); !noted) return unexpected(noted.error());
+    members_[worker] = {.launch = hello.slot};
+  }
+  return Welcome{.worker = worker,
+                 .job = inputs_.job_text,
+                 .job_file = inputs_.job_file.string(),
+                 .directory = checkpoints().string(),
+                 .heartbeat_s = inputs_.times.heartbeat.count(),
+                 .lease_s = inputs_.times.lease.count(),
+                 .orphan_s = inputs_.times.orphan.count()};
+}
+
+void Runner::connected(WorkerId worker, const Hello& hello) {
+  closed_.erase(worker);
+  Member& member = members_[worker];
+  member.launch = hello.slot;
+  write_processes();
+  if (!hello.worker || !member.joined) return;
+  const bool stood = crew_.stands(worker);
+  crew_.arrived(worker, hello.sample, hello.pending);
+  if (phase_ == Phase::attaching) {
+    const bool all =
+        std::all_of(members_.begin(), members_.end(), [&](const auto& entry) { return crew_.alive(entry.first); });
+    if (all) begin_training();
+    return;
+  }
+  // What was said meanwhile is lost on one side or the other: stand together anew.
+  if (stood && !crew_.form_again()) roll_back();
+  deliver();
+}
+
+void Runner::on_ready(WorkerId worker, const Ready& message) {
+  const auto found = members_.find(worker);
+  if (found == members_.end() || found->second.ready) return;
+  Member& member = found->second;
+  member.ready = true;
+  failed_starts_ = 0;
+  if (epoch_ == 0) {
+    epoch_ = message.samples;
+    if (const auto noted = store_.note("epoch", std::to_string(epoch_)); !noted) return fail_run(noted.error().message);
+  }
+  if (!target_) {
+    std::optional<double> samples;
+    if (inputs_.spec.epochs) samples = std::ceil(*inputs_.spec.epochs * static_cast<double>(epoch_));
+    if (inputs_.spec.steps) samples = *inputs_.spec.steps * train_.batch;
+    if (samples) {
+      target_ = static_cast<std::int64_t>(*samples);
+      tell(Estimated{*samples});
+    }
+  }
+  member.joined = true;
+  crew_.arrived(worker);
+  const MachineRole role = member.launch >= 0 && machines_->runs(member.launch) ? machines_->role(member.launch)
+                                                                                : MachineRole{.type = "joined"};
+  tell_at_boundary(Joined{.worker = worker, .type = role.type, .market = role.market, .price = role.price}, Seconds(2));
+}
+
+void Runner::on_leaving(WorkerId worker, const Leaving& message) {
+  const auto found = members_.find(worker);
+  if (found == members_.end() || found->second.leaving) return;
+  found->second.leaving = true;
+  const Seconds left(message.left_s);
+  say(fmt::format("w{} will be taken in {}", worker, format_duration(left)));
+  if (!found->second.joined) return;
+  const bool all = std::all_of(crew_.ranks().begin(), crew_.ranks().end(), [&](WorkerId rank) {
+    const auto member = members_.find(rank);
+    return member == members_.end() || member->second.leaving;
+  });
+  // Nobody stays who would hold the state.
+  if (all && crew_.sample() > checkpoint_sample_) request_checkpoint();
+  tell_at_boundary(Notice{.worker = worker, .left = left}, std::min(left / 4, Seconds(2)));
+}
+
+void Runner::on_unable(WorkerId worker, const Unable& message) {
+  if (controller_.committed() == 0) {
+    ended_ = RunEnd::unable;
+    return fail_run(message.what);
+  }
+  lose(worker, message.what);
+  deliver();
+}
+
+void Runner::on_written(const CheckpointWritten& message) {
+  checkpoint_time_ = now();
+  checkpoint_cost_ = Seconds(std::max(0.01, message.stall_s + 0.05 * message.write_s));
+  checkpoint_asked_ = false;
+  const std::filesystem::path path(message.path);
+  if (const auto published = publish_checkpoint(checkpoints(), path, train_.checkpoint.keep); !published)
+    say(published.error().message);
+  remark(fmt::format("{}: {:.2f} MB, training stood still {:.3f} s, written in {:.2f} s", path.filename().string(),
+                     message.size_mb, message.stall_s, message.write_s));
+  checkpoint_sample_ = std::max(checkpoint_sample_, message.sample);
+  tell(CheckpointDone{static_cast<double>(message.sample)});
+  for (const WorkerId worker : std::exchange(to_release_, {})) dismiss(worker, "released");
+  if (phase_ == Phase::saving) end(RunEnd::stopped);
+}
+
+void Runner::on_not_written(const CheckpointFailed& message) {
+  checkpoint_time_ = now();
+  checkpoint_asked_ = false;
+  say("no checkpoint: " + message.what);
+  for (const WorkerId worker : std::exchange(to_release_, {})) dismiss(worker, "released");
+  if (phase_ == Phase::saving)
+    return fail_run(fmt::format("stopped, but the last checkpoint could not be written: {}", message.what));
+  // At the target nothing else is left to do.
+  if (target_ && controller_.committed() >= static_cast<double>(*target_))
+    patience_.start(Seconds(2), [this] {
+      request_checkpoint();
+      deliver();
+    });
+}
+
+void Runner::link_closed(WorkerId worker) {
+  const auto found = members_.find(worker);
+  if (found == members_.end()) return;
+  if (found->second.launch >= 0 && !machines_->runs(found->second.launch)) {
+    lose(worker, "its process ended");
+    return deliver();
+  }
+  closed_[worker] = now();
+}
+
+void Runner::machine_ended(int launch, const std::string& how) {
+  const auto found =
+      std::find_if(members_.begin(), members_.end(), [&](const auto& entry) { return entry.second.launch == launch; });
+  const bool was_ready = found != members_.end() && found->second.ready;
+  if (found != members_.end()) lose(found->first, how);
+  if (!was_ready && phase_ != Phase::ending && ++failed_starts_ >= kMostFailedStarts)
+    fail_run(fmt::format("{} machines in a row ended before they were ready; the last: {}, see {}", failed_starts_, how,
+                         machines_->log(launch).string()));
+  deliver();
+  end_when_empty();
+}
+
+void Runner::lose(WorkerId worker, const std::string& why) {
+  const auto found = members_.find(worker);
+  if (found == members_.end()) return;
+  const Member member = found->second;
+  const bool stood = crew_.stands(worker);
+  members_.erase(found);
+  closed_.erase(worker);
+  crew_.gone(worker);
+  desk_->drop(worker);
+  if (member.launch >= 0) machines_->kill(member.launch);
+  std::erase_if(held_, [&](const Event& event) {
+    const auto* joined = std::get_if<Joined>(&event);
+    return joined != nullptr && joined->worker == worker;
+  });
+  if (phase_ == Phase::ending || !member.joined) return;
+  accounts_.preempted(now(), stood);
+  say(fmt::format("w{} lost: {}", worker, why));
+  tell(Lost{worker});
+}
+
+void Runner::pulse() {
+  pulse_.start(kPulse, [this] { pulse(); });
+  if (!machines_) return;
+  journal_.flush();
+  check_silence();
+  check_formation();
+  check_checkpoint();
+  // A machine that had its notice is not needed once the others train without it.
+  if (crew_.training()) {
+    std::vector<WorkerId> idle;
+    for (const auto& [worker, member] : members_) {
+      if (member.leaving && !crew_.stands(worker)) idle.push_back(worker);
+    }
+    for (const WorkerId worker : idle) desk_->send(worker, Leave{"preempted"});
+  }
+  if (phase_ == Phase::training && calls_.progress) report();
+  deliver();
+}
+
+void Runner::check_silence() {
+  if (phase_ == Phase::attaching) return;
+  std::vector<WorkerId> silent;
+  for (const auto& [worker, member] : members_) {
+    const auto closed = closed_.find(worker);
+    if (closed != closed_.end() && now() - closed->second > inputs_.times.lease) silent.push_back(worker);
+    if (closed == closed_.end() && desk_->silence(worker) > inputs_.times.lease) silent.push_back(worker);
+  }
+  for (const WorkerId worker : silent) lose(worker, fmt::format("silent for {}", format_duration(inputs_.times.lease)));
+}
+
+void Runner::check_formation() {
+  if (phase_ == Phase::attaching || crew_.ranks().empty()) return;
+  // Where a member is gone the controller has been told, and decides.
+  const auto& members = assigned_ ? assigned_->members : std::vector<WorkerId>{};
+  if (!std::all_of(members.begin(), members.end(), [&](WorkerId member) { return crew_.alive(member); })) return;
+  const Seconds age = now() - formation_time_;
+  if (crew_.broken() && age > kReformAfter) {
+    if (!crew_.form_again()) roll_back();
+    return deliver();
+  }
+  if (crew_.training() || age < kFormationPatience) return;
+  const auto awaited = crew_.awaited();
+  formation_time_ = now();
+  if (awaited.size() < crew_.ranks().size()) {
+    for (const WorkerId worker : awaited) lose(worker, "did not come into formation");
+  } else if (!awaited.empty()) {
+    if (!crew_.form_again()) roll_back();
+  }
+  deliver();
+}
+
+void Runner::check_checkpoint() {
+  if (phase_ != Phase::training || checkpoint_asked_ || !crew_.training()) return;
+  if (crew_.sample() <= checkpoint_sample_) return;
+  const Seconds between = (now() + kAssumedBetweenLosses) / (accounts_.preemptions() + 1);
+  const Seconds interval = train_.checkpoint.every.value_or(checkpoint_interval(checkpoint_cost_, between));
+  if (now() - checkpoint_time_ < interval) return;
+  request_checkpoint();
+  deliver();
+}
+
+void Runner::stop(int) {
+  if (++signals_seen_ > 1 || phase_ == Phase::ending || phase_ == Phase::attaching) {
+    if (!ended_) ended_ = RunEnd::stopped;
+    machines_->close();
+    machines_->kill_all();
+    return loop_.stop();
+  }
+  if (phase_ == Phase::saving) return;
+  phase_ = Phase::saving;
+  machines_->close();
+  if (crew_.sample() <= checkpoint_sample_) return end(RunEnd::stopped);
+  calls_.say("saving; once more to end at once");
+  patience_.start(kSavePatience, [this] { fail_run("stopped, but no worker could write a last checkpoint"); });
+  request_checkpoint();
+  deliver();
+}
+
+void Runner::end(RunEnd how) {
+  if (phase_ == Phase::ending) return;
+  if (checkpoint_asked_ && how == RunEnd::budget) {
+    // Machines wait for their last checkpoint.
+    phase_ = Phase::saving;
+    patience_.start(kSavePatience, [this] { end(RunEnd::budget); });
+    ended_ = how;
+    return;
+  }
+  if (!ended_) ended_ = how;
+  phase_ = Phase::ending;
+  machines_->close();
+  std::vector<WorkerId> all;
+  for (const auto& [worker, member] : members_) all.push_back(worker);
+  for (const WorkerId worker : all) {
+    const bool joined = members_[worker].joined;
+    dismiss(worker, "the run has ended");
+    if (joined && !controller_.finished()) tell(Lost{worker});
+  }
+  deliver();
+  patience_.start(kEndPatience, [this] {
+    machines_->kill_all();
+    patience_.start(Seconds(1), [this] { loop_.stop(); });
+  });
+  end_when_empty();
+}
+
+void Runner::fail_run(std::string why) {
+  if (failure_) return;
+  failure_ = std::move(why);
+  phase_ = Phase::ending;
+  machines_->close();
+  for (const auto& [worker, member] : members_) desk_->send(worker, Leave{"the run has failed"});
+  patience_.start(kEndPatience, [this] {
+    machines_->kill_all();
+    loop_.stop();
+  });
+  end_when_empty();
+}
+
+void Runner::end_when_empty() {
+  if (phase_ == Phase::ending && machines_ && machines_->running() == 0) loop_.stop();
+}
+
+void Runner::write_processes() {
+  if (!machines_) return;
+  Json workers = Json::array();
+  for (const auto& [worker, member] : members_) {
+    workers.push_back({{"worker", worker}, {"slot", member.launch}, {"pid", machines_->pid(member.launch)}});
+  }
+  const Json document{{"controller", ::getpid()}, {"front", ::getppid()}, {"workers", workers}};
+  static_cast<void>(save_text(inputs_.directory / "processes.json", document.dump() + "\n"));
+  static_cast<void>(store_.note("processes", machines_->processes().dump()));
+  static_cast<void>(store_.note("launch", std::to_string(machines_->next_launch())));
+}
+
+void Runner::report() {
+  if (!calls_.progress || now() - reported_ < kReport) return;
+  reported_ = now();
+  RunProgress progress{.time = now(),
+                       .step = crew_.sample() / train_.batch,
+                       .samples = crew_.sample(),
+                       .target = target_,
+                       .loss = accounts_.loss().value_or(0),
+                       .samples_per_s = crew_.training() ? accounts_.samples_per_s(now()) : 0,
+                       .machines = static_cast<int>(crew_.training() ? crew_.ranks().size() : 0),
+                       .deadline = inputs_.spec.deadline};
+  if (inputs_.priced) progress.spent = controller_.spent();
+  if (target_ && progress.samples_per_s > 0)
+    progress.left = Seconds(static_cast<double>(*target_ - crew_.sample()) / progress.samples_per_s);
+  calls_.progress(progress);
+}
+
+}  // namespace mayfly
