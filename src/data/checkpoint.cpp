@@ -26,7 +26,7 @@ double bytes_of(std::span<const TensorView> tensors) {
 }
 
 Result<void> check_space(const fs::path& directory, double needed) {
-  struct statvfs disk {};
+  struct statvfs disk{};
   if (::statvfs(directory.c_str(), &disk) != 0)
     return fail("{}: cannot tell how much space is free: {}", directory.string(), std::strerror(errno));
   const double free = static_cast<double>(disk.f_bavail) * static_cast<double>(disk.f_frsize);
@@ -139,7 +139,8 @@ FoundCheckpoint newest_checkpoint(const fs::path& directory) {
       broken.push_back({named.step, content.error().message});
     }
   }
-  std::stable_sort(candidates.begin(), candidates.end(), [](const auto& a, const auto& b) { return a.sample > b.sample; });
+  std::stable_sort(candidates.begin(), candidates.end(),
+                   [](const auto& a, const auto& b) { return a.sample > b.sample; });
   FoundCheckpoint found;
   for (const Candidate& candidate : candidates) {
     // The files are read only from the newest one on to the first that is whole: they may be large.

@@ -103,7 +103,8 @@ WorkFolder::~WorkFolder() {
 Result<void> WorkFolder::move_to(const fs::path& place) {
   std::error_code error;
   const bool taken = fs::exists(fs::symlink_status(place, error));
-  if (taken && !is_ours(place)) return fail("{}: holds files that are not mayfly's, will not replace it", place.string());
+  if (taken && !is_ours(place))
+    return fail("{}: holds files that are not mayfly's, will not replace it", place.string());
   if (taken && ::renameat2(AT_FDCWD, path_.c_str(), AT_FDCWD, place.c_str(), RENAME_EXCHANGE) == 0) return {};
   // A file system that cannot exchange: for a moment there is none.
   if (taken) remove_checkpoint(place);

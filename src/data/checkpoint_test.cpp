@@ -22,7 +22,8 @@ const std::vector<float> kWeights{1, 2, 3, 4};
 const std::vector<float> kMoments{0.5, 0.25};
 
 std::vector<TensorView> tensors_of(const char* name, const std::vector<float>& values) {
-  return {{.name = name, .shape = {static_cast<std::int64_t>(values.size())}, .bytes = std::as_bytes(std::span(values))}};
+  return {
+      {.name = name, .shape = {static_cast<std::int64_t>(values.size())}, .bytes = std::as_bytes(std::span(values))}};
 }
 
 TrainerState state_at(std::int64_t step) {

@@ -107,8 +107,7 @@ TEST(Synthetic, LabelsFollowOneRuleForEverySeed) {
 TEST(Synthetic, RefusesSizesNoMachineHolds) {
   const auto data = open_dataset({.name = "synthetic", .samples = 1, .shape = {100000, 100000}}, {}, ".");
   ASSERT_FALSE(data.has_value());
-  EXPECT_EQ(data.error().message,
-            "synthetic data: 1e+10 numbers a sample and 10 classes, want a product up to 1e+08");
+  EXPECT_EQ(data.error().message, "synthetic data: 1e+10 numbers a sample and 10 classes, want a product up to 1e+08");
 }
 
 TEST(Count, LabelsAreTheNumbers) {

@@ -1,0 +1,79 @@
+#include "train/checkpoint_writer.h"
+
+#include <chrono>
+#include <cstring>
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace mayfly {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Tensors whose bytes are their own.
+struct Copy {
+  std::vector<TensorView> model{}, optimiser{};
+  std::vector<std::byte> bytes{};
+};
+
+std::size_t size_of(const std::vector<TensorView>& tensors) {
+  std::size_t size = 0;
+  for (const auto& tensor : tensors) size += tensor.bytes.size();
+  return size;
+}
+
+std::byte* move_to(std::byte* place, std::vector<TensorView>& tensors) {
+  for (auto& tensor : tensors) {
+    if (!tensor.bytes.empty()) std::memcpy(place, tensor.bytes.data(), tensor.bytes.size());
+    tensor.bytes = {place, tensor.bytes.size()};
+    place += tensor.bytes.size();
+  }
+  return place;
+}
+
+std::shared_ptr<Copy> copy_of(Trainer& trainer) {
+  auto copy = std::make_shared<Copy>();
+  // Views are valid until the trainer's next call: the first set is copied before the second is asked for.
+  copy->optimiser = trainer.optimiser_state();
+  const auto moments = size_of(copy->optimiser);
+  std::vector<std::byte> held(moments);
+  move_to(held.data(), copy->optimiser);
+  copy->model = trainer.model_state();
+  copy->bytes.resize(moments + size_of(copy->model));
+  move_to(move_to(copy->bytes.data(), copy->model), copy->optimiser);
+  return copy;
+}
+
+Message written(const std::filesystem::path& directory, const TrainerState& state, const Copy& copy, Seconds stall) {
+  const auto start = Clock::now();
+  const auto path = write_checkpoint(directory, state, copy.model, copy.optimiser);
+  if (!path) return CheckpointFailed{.sample = state.sample, .what = path.error().message};
+  return CheckpointWritten{.sample = state.sample,
+                           .path = path->string(),
+                           .size_mb = in_megabytes(Bytes{static_cast<double>(copy.bytes.size())}),
+                           .stall_s = stall.count(),
+                           .write_s = Seconds(Clock::now() - start).count()};
+}
+
+}  // namespace
+
+void CheckpointWriter::write(const std::filesystem::path& directory, const TrainerState& state, Trainer& trainer) {
+  if (busy_) return told_(CheckpointFailed{.sample = state.sample, .what = "another one is still being written"});
+  finish();
+  const auto start = Clock::now();
+  const auto copy = copy_of(trainer);
+  const Seconds stall = Clock::now() - start;
+  busy_ = true;
+  thread_ = std::thread([this, directory, state, copy, stall] {
+    auto result = written(directory, state, *copy, stall);
+    busy_ = false;
+    told_(std::move(result));
+  });
+}
+
+void CheckpointWriter::finish() {
+  if (thread_.joinable()) thread_.join();
+}
+
+}  // namespace mayfly

@@ -1,0 +1,95 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <variant>
+
+#include "base/units.h"
+#include "wire/loop.h"
+
+namespace mayfly {
+
+/// The controller no longer knows this worker: what it holds counts for nothing. A Welcome as newcomer follows.
+struct Dropped {};
+/// No word from the controller for as long as the job allows.
+struct Orphaned {};
+/// The controller cannot be reached, or does not want this worker.
+struct Rejected {
+  std::string why{};
+};
+using Mail = std::variant<Message, Dropped, Orphaned, Rejected>;
+
+/// A worker's line to its controller, with a thread of its own: heartbeats go out whatever the training does. A line
+/// that breaks is mended, and what the controller may have missed is said again.
+class Line {
+ public:
+  struct Options {
+    std::string host{};
+    std::uint16_t port = 0;
+    std::string token{};
+    int slot = -1;
+    Seconds patience{10};  ///< for the first connection
+    Seconds notice{30};    ///< left after SIGTERM
+    /// In the line's thread: no formation up to and including this one will be heard of again.
+    std::function<void(std::int64_t formation)> ended = [](std::int64_t) {};
+  };
+  /// Connects and says hello. A second SIGTERM ends the process.
+  explicit Line(Options options);
+  /// Says what is still to be said.
+  ~Line();
+
+  /// The next thing to do; blocks.
+  Mail next();
+  void say(Message message);
+  /// The weights hold this many samples; none: nothing that counts.
+  void holds(std::optional<std::int64_t> sample);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void attempt();
+  void lost(const std::string& why);
+  void hear(Message message);
+  void welcome(Welcome message);
+  void refuse(const std::string& why);
+  void send(const Message& message);
+  void tick();
+  bool too_silent() const;
+  void give_up(const std::string& why);
+  void end_formations(const Message& message);
+  void notice();
+  void deliver(Mail mail);
+
+  const Options options_;
+  std::atomic<std::int64_t> sample_{-1};
+
+  std::mutex mutex_{};
+  std::condition_variable arrived_{};
+  std::deque<Mail> mail_{};
+
+  // Of the line's thread.
+  Loop loop_{};
+  Timer retry_{loop_}, heartbeat_{loop_}, farewell_{loop_};
+  std::optional<SignalWatch> signals_{};
+  std::unique_ptr<Link> link_{};
+  bool attached_ = false;  ///< welcomed on this link
+  bool closing_ = false;
+  std::optional<Welcome> terms_{};
+  Clock::time_point last_word_ = Clock::now();
+  std::optional<Message> unanswered_{};  ///< the last of Ready, Reachable, Formed, StepDone, Broken
+  std::optional<Message> checkpoint_{};  ///< the last one written that may not have been heard of
+  int unheard_ = 0;                      ///< heartbeats sent since, whose answer proves that it was
+  std::optional<Clock::time_point> leaves_{};
+  std::thread thread_{};
+};
+
+}  // namespace mayfly

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace mayfly {
+
+/// The thread and the address through which this process reaches its peers; one serves all meshes of a process.
+class Network {
+ public:
+  /// Listens on this interface's IPv4 address alone: "lo", "eth0".
+  static Result<std::unique_ptr<Network>> open(const std::string& interface);
+  ~Network();
+
+  struct Parts;
+  Parts& parts() { return *parts_; }
+
+ private:
+  explicit Network(std::unique_ptr<Parts> parts);
+  std::unique_ptr<Parts> parts_;
+};
+
+/// The connections of one formation, each worker with each other. Connections carry neither secrets nor proof of who
+/// speaks: they belong on a trusted network. All calls but abort() come from one thread; after an error every further
+/// call fails.
+class Mesh {
+ public:
+  struct Place {
+    std::int64_t formation = 0;
+    int rank = 0;
+    int size = 1;
+  };
+  /// Opens the doors for the others. The network must outlive the mesh.
+  static Result<std::unique_ptr<Mesh>> open(Network& network, Place place);
+  ~Mesh();
+
+  /// Where the others reach this worker: "127.0.0.1:0,40001,40002", a port for each rank, 0 for its own.
+  const std::string& word() const;
+  /// Takes everyone's words, by rank. Blocks until all stand; those of another formation are an error.
+  Result<void> connect(std::span<const std::string> words);
+
+  /// Replaces the values with their sums over all workers: the same bits everywhere. Where it fails they are garbage.
+  Result<void> sum(std::span<float> values);
+  Result<void> sum(std::span<double> values);
+  /// The source's bytes, written over those of the receivers. The parts have the same sizes everywhere; other ranks
+  /// return at once.
+  Result<void> hand_over(int source, std::span<const int> receivers, std::span<const std::span<std::byte>> parts);
+
+  /// From any thread, at any time: blocked calls return an error at once, later ones too.
+  void abort();
+
+  struct Parts;
+
+ private:
+  explicit Mesh(std::unique_ptr<Parts> parts);
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace mayfly
