@@ -1,6 +1,7 @@
 #include "control/controller.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/check.h"
 
@@ -125,7 +126,8 @@ void Controller::on(Seconds now, const RolledBack& event) {
   if (finished_ || !shape_ || event.generation != generation_) return ignore("not of this generation");
   if (trained_) return ignore("the generation has begun");
   if (reached()) unsettle(now);  // those who came since had nothing to do
-  committed_ = checkpointed_;
+  committed_ = event.sample.value_or(checkpointed_);
+  checkpointed_ = std::min(checkpointed_, committed_);
 }
 
 void Controller::on(Seconds, const Expected& event) { ready_ = event.ready; }
@@ -136,6 +138,21 @@ void Controller::on(Seconds, const Priced& event) {
     rate_ = rate_ - worker.price + event.price;
     worker.price = event.price;
   }
+}
+
+void Controller::on(Seconds now, const Estimated& event) {
+  if (finished_) return ignore("training is over");
+  if (!std::isfinite(event.samples) || event.samples < 0) return ignore("not a number of samples");
+  const bool was_reached = reached();
+  // A policy that had no target has not asked to be heard again.
+  if (!options_.promise.samples) unsettle(now);
+  options_.promise.samples = std::max(event.samples, committed_);
+  if (reached() && !was_reached) reach(now);
+}
+
+void Controller::on(Seconds, const Measured& event) {
+  if (!std::isfinite(event.ratio) || event.ratio <= 0) return ignore("not a ratio of speeds");
+  ratio_ = event.ratio;
 }
 
 void Controller::on(Seconds now, const Tick&) {
@@ -180,14 +197,15 @@ void Controller::decide(Seconds now) {
                       .ordered = static_cast<int>(orders_.size()),
                       .done = committed_,
                       .target = options_.promise.samples,
-                      .deadline = options_.promise.deadline};
+                      .deadline = options_.promise.deadline,
+                      .ratio = ratio_};
   for (const auto& [id, worker] : workers_) {
     if (worker.market == Market::on_demand && !worker.leaving) ++situation.on_demand;
   }
   const Decision decision = policy_->decide(situation);
   again_ = decision.again;
   const int before = known_;
-  const int lost = known_lost_ + top_up(now, decision.on_demand);
+  const int lost = known_lost_ + top_up(now, decision.on_demand, decision.reason);
   for (auto& [id, worker] : workers_) worker.known = !worker.leaving;
   known_ = usable();
   known_lost_ = 0;
@@ -248,7 +266,7 @@ void Controller::assign(Seconds now, const Decision& decision, int before, int l
   if (reached()) reach(now);
 }
 
-int Controller::top_up(Seconds now, int wanted) {
+int Controller::top_up(Seconds now, int wanted, std::string_view reason) {
   std::vector<WorkerId> held;
   for (const auto& [id, worker] : workers_) {
     if (worker.market == Market::on_demand && !worker.leaving) held.push_back(id);
@@ -256,7 +274,7 @@ int Controller::top_up(Seconds now, int wanted) {
   const int have = static_cast<int>(held.size() + orders_.size());
   if (wanted > have) {
     orders_.insert(orders_.end(), static_cast<std::size_t>(wanted - have), now);
-    command(now, Acquire{Market::on_demand, wanted - have}, "the promise is at risk");
+    command(now, Acquire{Market::on_demand, wanted - have}, reason);
   }
   int known_released = 0;
   for (int extra = static_cast<int>(held.size()) - wanted; extra > 0; --extra, held.pop_back()) {

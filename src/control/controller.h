@@ -51,6 +51,8 @@ class Controller {
   std::int64_t generation() const { return generation_; }
   std::optional<int> shape() const { return shape_; }
   double committed() const { return committed_; }
+  /// The samples promised, as far as is known now.
+  std::optional<double> target() const { return options_.promise.samples; }
   double checkpointed() const { return checkpointed_; }
   Usd spent() const { return spent_; }
   bool finished() const { return finished_.has_value(); }
@@ -75,6 +77,8 @@ class Controller {
   void on(Seconds now, const RolledBack& event);
   void on(Seconds now, const Priced& event);
   void on(Seconds now, const Expected& event);
+  void on(Seconds now, const Estimated& event);
+  void on(Seconds now, const Measured& event);
   void on(Seconds now, const Tick& event);
 
   void accrue(Seconds now);
@@ -84,7 +88,7 @@ class Controller {
   void decide(Seconds now);
   void assign(Seconds now, const Decision& decision, int before, int lost);
   /// Returns how many were given back.
-  int top_up(Seconds now, int wanted);
+  int top_up(Seconds now, int wanted, std::string_view reason);
   std::vector<WorkerId> seating(const Shape& shape) const;
   bool reached() const;
   /// To be called when the target is reached: ends the training, or has it saved.
@@ -111,6 +115,7 @@ class Controller {
   std::deque<Seconds> orders_{};  ///< of machines on demand that are not here yet
   double committed_ = 0;
   double checkpointed_ = 0;
+  double ratio_ = 1;  ///< of measured to predicted speed; holds until it is measured again
   Usd spent_{};
   UsdPerHour rate_{};
   Seconds accrued_{};

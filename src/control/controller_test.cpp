@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 namespace mayfly {
 namespace {
@@ -176,6 +178,40 @@ TEST(Controller, ATargetToBeSavedIsTheEndOnceACheckpointHoldsIt) {
   EXPECT_EQ(driven.controller.why_finished(), Finish::Why::target);
 }
 
+TEST(Controller, AnEstimateReplacesThePromisedSamples) {
+  Driven driven(PolicyName::reactive, {.promise = {.samples = 100}});
+  driven.tell(0, spot(1));
+  driven.tell(1, Estimated{150});
+  driven.tell(2, StepCommitted{1, 0, 120});
+  EXPECT_FALSE(driven.controller.finished());
+  for (const double none : {-1.0, std::nan(""), std::numeric_limits<double>::infinity()})
+    driven.tell(3, Estimated{none});
+  EXPECT_EQ(driven.controller.target(), 150);
+  driven.tell(4, StepCommitted{1, 120, 30});
+  EXPECT_EQ(driven.controller.why_finished(), Finish::Why::target);
+}
+
+TEST(Controller, AnEstimateOfNoMoreThanIsCommittedIsTheEnd) {
+  Driven driven(PolicyName::reactive);
+  driven.tell(0, spot(1));
+  driven.tell(2, StepCommitted{1, 0, 120});
+  driven.tell(3, Estimated{110});
+  EXPECT_EQ(driven.controller.target(), 120);
+  EXPECT_EQ(driven.controller.why_finished(), Finish::Why::target);
+}
+
+TEST(Controller, AnEstimateMayMakeASavedTargetOneThatIsNotReached) {
+  Driven driven(PolicyName::reactive, {.promise = {.samples = 100}, .save_at_target = true});
+  driven.tell(0, spot(1));
+  driven.tell(1, StepCommitted{1, 0, 100});
+  driven.tell(2, Estimated{150});
+  driven.tell(3, CheckpointDone{100});
+  EXPECT_FALSE(driven.controller.finished());
+  driven.tell(4, StepCommitted{1, 100, 20});
+  EXPECT_EQ(driven.controller.committed(), 120);
+  EXPECT_EQ(driven.tell(5, Estimated{120}), std::vector<Command>{Checkpoint{}});
+}
+
 TEST(JournalLine, OfAnEventIsReadBackToTheLastBit) {
   const std::vector<Event> events{Joined{3, "t", "z", Market::on_demand, {0.1 + 0.2}},
                                   Joined{4, "", "", Market::spot, {1e-17}},
@@ -186,6 +222,8 @@ TEST(JournalLine, OfAnEventIsReadBackToTheLastBit) {
                                   RolledBack{2},
                                   Priced{"t", "z", {2.5}},
                                   Expected{Seconds(1e9 + 1e-6)},
+                                  Estimated{1e9 / 7},
+                                  Measured{0.1 + 0.2},
                                   Tick{}};
   for (const Event& event : events) {
     const auto again = event_in(journal_line(Seconds(1.0 / 7), event));

@@ -30,11 +30,17 @@ struct EventJson {
         {"event", "committed"}, {"generation", e.generation}, {"first_sample", e.first_sample}, {"samples", e.samples}};
   }
   Json operator()(const CheckpointDone& e) const { return {{"event", "checkpointed"}, {"sample", e.sample}}; }
-  Json operator()(const RolledBack& e) const { return {{"event", "rolled-back"}, {"generation", e.generation}}; }
+  Json operator()(const RolledBack& e) const {
+    Json json{{"event", "rolled-back"}, {"generation", e.generation}};
+    if (e.sample) json["sample"] = *e.sample;
+    return json;
+  }
   Json operator()(const Priced& e) const {
     return {{"event", "priced"}, {"type", e.type}, {"zone", e.zone}, {"usd_per_hour", e.price.value}};
   }
   Json operator()(const Expected& e) const { return {{"event", "expected"}, {"ready_s", e.ready.count()}}; }
+  Json operator()(const Estimated& e) const { return {{"event", "estimated"}, {"samples", e.samples}}; }
+  Json operator()(const Measured& e) const { return {{"event", "measured"}, {"ratio", e.ratio}}; }
   Json operator()(const Tick&) const { return {{"event", "tick"}}; }
 };
 
@@ -122,10 +128,12 @@ std::optional<TimedEvent> event_in(std::string_view journal_line) {
   if (word == "committed")
     return TimedEvent{now, StepCommitted{fields.generation(), fields.value("first_sample"), fields.value("samples")}};
   if (word == "checkpointed") return TimedEvent{now, CheckpointDone{fields.value("sample")}};
-  if (word == "rolled-back") return TimedEvent{now, RolledBack{fields.generation()}};
+  if (word == "rolled-back") return TimedEvent{now, RolledBack{fields.generation(), fields.number("sample")}};
   if (word == "priced")
     return TimedEvent{now, Priced{fields.text("type"), fields.text("zone"), {fields.value("usd_per_hour")}}};
   if (word == "expected") return TimedEvent{now, Expected{Seconds(fields.value("ready_s"))}};
+  if (word == "estimated") return TimedEvent{now, Estimated{fields.value("samples")}};
+  if (word == "measured") return TimedEvent{now, Measured{fields.value("ratio")}};
   if (word == "tick") return TimedEvent{now, Tick{}};
   return std::nullopt;
 }

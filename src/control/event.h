@@ -51,11 +51,12 @@ struct CheckpointDone {
   double sample = 0;
   bool operator==(const CheckpointDone&) const = default;
 };
-/// The workers of a generation found no state to start from: they start at the last checkpoint that was reported. Comes
-/// before the first step of its generation; a state lost later is lost with its machines, so another generation
-/// follows.
+/// The workers of a generation found no state to start from: they start at a checkpoint, the last that was reported
+/// unless they say otherwise. Comes before the first step of its generation; a state lost later is lost with its
+/// machines, so another generation follows.
 struct RolledBack {
   std::int64_t generation = 0;
+  std::optional<double> sample{};  ///< where the checkpoint that was found is another one
   bool operator==(const RolledBack&) const = default;
 };
 /// A machine costs something else from now on.
@@ -70,11 +71,23 @@ struct Expected {
   Seconds ready{};
   bool operator==(const Expected&) const = default;
 };
+/// The promise is now believed to need so many samples, counted from the first of the run: by a loss curve fitted anew,
+/// or those committed, when the loss was reached.
+struct Estimated {
+  double samples = 0;
+  bool operator==(const Estimated&) const = default;
+};
+/// The present shape trains at this ratio of its predicted speed.
+struct Measured {
+  double ratio = 1;
+  bool operator==(const Measured&) const = default;
+};
 /// The time asked for by Wake.
 struct Tick {
   bool operator==(const Tick&) const = default;
 };
-using Event = std::variant<Joined, Notice, Lost, StepCommitted, CheckpointDone, RolledBack, Priced, Expected, Tick>;
+using Event = std::variant<Joined, Notice, Lost, StepCommitted, CheckpointDone, RolledBack, Priced, Expected, Estimated,
+                           Measured, Tick>;
 
 // What the controller tells the world.
 

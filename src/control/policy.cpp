@@ -1,5 +1,7 @@
 #include "control/policy.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -135,7 +137,7 @@ class LiveputPolicy : public Policy {
     return {.shape = taken,
             .on_demand = s.on_demand,
             .again = thoughts_.again(shapes_, s, taken, options_.interval),
-            .reason = kReasons[ahead]};
+            .reason = std::string(kReasons[ahead])};
   }
 
  private:
@@ -226,7 +228,7 @@ class Promised : public Policy {
 
   Decision decide(const Situation& s) override {
     if (!s.target || !s.deadline) return inner_->decide(s);
-    const auto [on_demand, reason] = wanted(s);
+    auto [on_demand, reason] = wanted(s);
     const int arrived = s.on_demand - s.ordered;
     Situation after = s;
     if (on_demand < arrived) {
@@ -238,7 +240,7 @@ class Promised : public Policy {
     }
     Decision decision = inner_->decide(after);
     decision.on_demand = on_demand;
-    if (!reason.empty()) decision.reason = reason;
+    if (!reason.empty()) decision.reason = std::move(reason);
     const Seconds check = s.now + kCheck;
     decision.again = decision.again ? std::min(*decision.again, check) : check;
     return decision;
@@ -246,6 +248,7 @@ class Promised : public Policy {
 
  private:
   static constexpr double kReserve = 1.1;  ///< changes, starts and steps cut off
+  static constexpr double kSlow = 0.95;    ///< ratio of speeds that is worth a word
   static constexpr double kAhead = 0.02;   ///< of the whole: on-demand machines go back
   static constexpr Seconds kCheck{5 * 60.0};
   /// From being too late to the first step of a machine on demand: the next check, and its start.
@@ -253,8 +256,17 @@ class Promised : public Policy {
 
   struct Wanted {
     int on_demand = 0;
-    std::string_view reason{};
+    std::string reason{};
   };
+
+  /// In numbers, why machines are rented.
+  static std::string at_risk(const Situation& s, bool last_call) {
+    std::string reason = fmt::format("{}: {:.3g} % done at {:.3g} % of the time",
+                                     last_call ? "only machines nobody takes will do" : "behind the clock",
+                                     100 * s.done / *s.target, 100 * (s.now / *s.deadline));
+    if (s.ratio < kSlow) reason += fmt::format("; measured speed is {:.2f} of the predicted", s.ratio);
+    return reason;
+  }
 
   Wanted wanted(const Situation& s) const {
     const double left = std::max(0.0, *s.target - s.done);
@@ -262,7 +274,7 @@ class Promised : public Policy {
     const Seconds time = *s.deadline - s.now;
     const double line = *s.target * std::min(1.0, s.now / *s.deadline);
     const int most = std::clamp(options_.most_machines, shapes_.least_machines(), shapes_.most_machines());
-    const double fastest = shapes_.speed(*shapes_.best(most));
+    const double fastest = s.ratio * shapes_.speed(*shapes_.best(most));
     const Seconds need(kReserve * left / fastest);
     const bool last_call = time <= need + kLead;
     const bool behind = when_ == TopUp::behind && s.done < line;
@@ -270,9 +282,9 @@ class Promised : public Policy {
       // The fewest machines that still make it, with a reserve for what changes cost.
       const double speed = last_call ? fastest : kReserve * left / time.count();
       int machines = shapes_.least_machines();
-      while (machines < most && shapes_.speed(*shapes_.best(machines)) < speed) ++machines;
+      while (machines < most && s.ratio * shapes_.speed(*shapes_.best(machines)) < speed) ++machines;
       const int spot = s.machines() - (s.on_demand - s.ordered);
-      return {std::max(0, machines - spot), last_call ? "only machines nobody takes will do" : "behind the clock"};
+      return {std::max(0, machines - spot), at_risk(s, last_call)};
     }
     const bool ahead = when_ == TopUp::behind ? s.done > line + kAhead * *s.target : time > need + 2 * kLead;
     if (ahead && s.on_demand > 0) return {0, "ahead of the clock"};

@@ -30,6 +30,7 @@ struct Situation {
   double done = 0;     ///< samples
   std::optional<double> target{};
   std::optional<Seconds> deadline{};
+  double ratio = 1;  ///< measured speed over the predicted one
   int machines() const { return before + outlook.added - outlook.removed; }
 };
 
@@ -38,7 +39,7 @@ struct Decision {
   bool rebuild = false;            ///< start anew even in the same shape
   int on_demand = 0;               ///< machines to hold on demand, those on their way included
   std::optional<Seconds> again{};  ///< ask again at this time, whatever happens
-  std::string_view reason{};
+  std::string reason{};
 };
 
 /// One strategy. Knows the past it has been shown and nothing else.

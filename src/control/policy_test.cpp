@@ -74,6 +74,37 @@ TEST(Deadline, OrdersTheFewestMachinesThatStillMakeIt) {
   EXPECT_EQ(table.policy(PolicyName::deadline)->decide(behind).on_demand, 2);
 }
 
+// 80,000 samples in 5000 s are 16/s, with the reserve 17.6/s: two machines. At 0.6 of the speed three train 16.2/s,
+// four in two pipelines 20.4/s.
+TEST(Deadline, ReckonsWithTheSpeedThatWasMeasured) {
+  const Table table;
+  Situation slow{.now = Seconds(5000),
+                 .before = 1,
+                 .shape = table.shapes.find({1, 1}),
+                 .done = 20000,
+                 .target = 100'000,
+                 .deadline = Seconds(10000)};
+  EXPECT_EQ(table.policy(PolicyName::deadline)->decide(slow).on_demand, 1);
+  slow.ratio = 0.6;
+  const Decision decision = table.policy(PolicyName::deadline)->decide(slow);
+  EXPECT_EQ(decision.on_demand, 3);
+  EXPECT_EQ(decision.reason,
+            "behind the clock: 20 % done at 50 % of the time; measured speed is 0.60 of the predicted");
+}
+
+// 60,000 samples in 2700 s are 22.2/s, with the reserve 24.4/s. The fastest shape's 34/s will do, 0.7 of them will not.
+TEST(Liveput, CallsForMachinesWhenTheMeasuredSpeedIsTooLow) {
+  const Table table;
+  Situation s{.now = Seconds(7300), .done = 40'000, .target = 100'000, .deadline = Seconds(10'000)};
+  EXPECT_EQ(table.policy(PolicyName::liveput)->decide(s).on_demand, 0);
+  s.ratio = 0.7;
+  const Decision decision = table.policy(PolicyName::liveput)->decide(s);
+  EXPECT_EQ(decision.on_demand, 4);
+  EXPECT_EQ(decision.reason,
+            "only machines nobody takes will do: 40 % done at 73 % of the time; measured speed is 0.70 of the "
+            "predicted");
+}
+
 TEST(Deadline, DoesNotOrderAgainWhatIsOnItsWay) {
   const Table table;
   const Situation waiting{.now = Seconds(5000),

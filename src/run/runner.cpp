@@ -187,6 +187,11 @@ void Runner::roll_back() {
     accounts_.rolled_back(before, sample);
   }
   tell(RolledBack{.generation = controller_.generation(), .sample = static_cast<double>(sample)});
+  if (controller_.committed() != static_cast<double>(sample)) {
+    // They have trained in this generation, so they should hold what they made: whoever does not is broken.
+    for (const WorkerId worker : std::vector<WorkerId>(assigned_->members)) lose(worker, "holds no state");
+    return;
+  }
   auto ledger = Ledger::restored(found.checkpoint ? found.checkpoint->state.ledger : std::vector<SampleRange>{});
   if (!ledger) return fail_run(ledger.error().message);
   checkpoint_sample_ = sample;

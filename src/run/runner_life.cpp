@@ -8,7 +8,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
-#include "control/checkpointing.h"
+#include "predict/checkpoint_interval.h"
 #include "data/checkpoint.h"
 #include "run/runner.h"
 

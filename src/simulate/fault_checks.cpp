@@ -52,6 +52,8 @@ void FaultChecks::hear(const Event& event) {
     told_[lost->worker].lost = true;
   } else if (const auto* checkpoint = std::get_if<CheckpointDone>(&event)) {
     if (checkpoint->sample <= end()) saved_ = std::max(saved_, checkpoint->sample);
+  } else if (const auto* estimated = std::get_if<Estimated>(&event)) {
+    if (!finished_) promise_.samples = std::max(estimated->samples, end());
   } else if (const auto* priced = std::get_if<Priced>(&event)) {
     for (auto& [id, told] : told_) {
       if (told.as.market == Market::spot && told.as.type == priced->type && told.as.zone == priced->zone)

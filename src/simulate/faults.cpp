@@ -167,7 +167,7 @@ class FaultWorld {
     }
   }
   void mishap() {
-    switch (rng_.below(4)) {
+    switch (rng_.below(6)) {
       case 0:
         for (auto& [id, machine] : machines_) machine_dies(id);
         break;
@@ -178,6 +178,12 @@ class FaultWorld {
         machines_[++last_worker_] = {.alive = false};  // died before it could say that it was there, or after
         send(Lost{last_worker_});
         if (rng_.chance(0.5)) send(joined(last_worker_, Market::spot));
+        break;
+      case 3:
+        if (scenario_.options.promise.samples) send_once(Estimated{checks_.end() * (0.5 + 2 * rng_.uniform())});
+        break;
+      case 4:
+        send_once(Measured{rng_.chance(0.1) ? 0 : 0.3 + rng_.uniform()});
         break;
       default:
         tell(Tick{}, {});

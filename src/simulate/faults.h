@@ -20,9 +20,9 @@ struct FaultRun {
 };
 
 /// Drives a controller through weather drawn from `seed`: machines come, get notices true and false, die, also before
-/// they have joined, and return under new names; orders are filled late or never; prices change; a promise may run out.
-/// What is told arrives late, doubled, out of order, or, where nobody repeats it, not at all. Two storms, each followed
-/// by a calm in which messages arrive and machines stay.
+/// they have joined, and return under new names; orders are filled late or never; prices change; estimates and measured
+/// speeds come in; a promise may run out. What is told arrives late, doubled, out of order, or, where nobody repeats
+/// it, not at all. Two storms, each followed by a calm in which messages arrive and machines stay.
 ///
 /// After every step: each sample is in exactly one accepted step, trained from the state that the earlier ones made;
 /// commands speak only to machines that are there, and an assignment only to those without notice; generations rise;

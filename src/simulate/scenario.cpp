@@ -107,8 +107,12 @@ Event read_event(Words& words) {
   if (word == "rolled-back") return RolledBack{generation()};
   if (word == "priced") return read_priced(words);
   if (word == "expected") return Expected{seconds()};
+  if (word == "estimated") return Estimated{words.number("samples")};
+  if (word == "measured") return Measured{words.number("a ratio of speeds")};
   if (word != "tick")
-    words.reject(word, "joined, notice, lost, committed, checkpointed, rolled-back, priced, expected or tick");
+    words.reject(word,
+                 "joined, notice, lost, committed, checkpointed, rolled-back, priced, expected, estimated, measured or "
+                 "tick");
   return Tick{};
 }
 
@@ -167,6 +171,8 @@ struct EventText {
     return fmt::format("priced {} {}{}", e.type, e.price.value, zone(e.zone));
   }
   std::string operator()(const Expected& e) const { return fmt::format("expected {}", e.ready.count()); }
+  std::string operator()(const Estimated& e) const { return fmt::format("estimated {}", e.samples); }
+  std::string operator()(const Measured& e) const { return fmt::format("measured {}", e.ratio); }
   std::string operator()(const Tick&) const { return "tick"; }
 };
 

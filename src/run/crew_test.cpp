@@ -1,0 +1,182 @@
+#include "run/crew.h"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+namespace mayfly {
+namespace {
+
+/// Plays workers that do what they are told, as far as a test lets them.
+struct Stage {
+  Crew crew{8, 0};
+  std::vector<Crew::Letter> sent{};
+
+  void collect() {
+    for (Crew::Letter& letter : crew.letters()) sent.push_back(std::move(letter));
+  }
+  template <class M>
+  std::vector<std::pair<WorkerId, M>> of() {
+    collect();
+    std::vector<std::pair<WorkerId, M>> found;
+    for (const Crew::Letter& letter : sent) {
+      if (const auto* message = std::get_if<M>(&letter.message)) found.emplace_back(letter.to, *message);
+    }
+    return found;
+  }
+  template <class M>
+  M last(WorkerId worker) {
+    M result{};
+    for (const auto& [to, message] : of<M>()) {
+      if (to == worker) result = message;
+    }
+    return result;
+  }
+  /// Everyone in the formation comes and joins.
+  void stand() {
+    const auto ranks = crew.ranks();
+    for (const WorkerId worker : ranks) crew.hear(worker, Reachable{crew.formation(), "at " + std::to_string(worker)});
+    for (const WorkerId worker : ranks) crew.hear(worker, Formed{crew.formation()});
+  }
+  StepDone report() const {
+    return {.formation = crew.formation(), .first_sample = crew.sample(), .samples = 8, .loss = 1, .compute_s = 0.1};
+  }
+};
+
+TEST(Crew, LeasesAStepOnceEveryoneStands) {
+  Stage stage;
+  stage.crew.arrived(1);
+  stage.crew.arrived(2);
+  ASSERT_FALSE(stage.crew.assign(1, {1, 2}, 0));
+  stage.crew.roll_back("", 0, {});
+  stage.crew.go_on(100);
+  EXPECT_TRUE(stage.of<Proceed>().empty());
+  stage.stand();
+  const auto proceed = stage.last<Proceed>(2);
+  EXPECT_EQ(proceed.committed, 0);
+  EXPECT_EQ(proceed.counts, (std::vector<int>{4, 4}));
+  EXPECT_EQ(stage.last<Peers>(1).addresses, (std::vector<std::string>{"at 1", "at 2"}));
+}
+
+TEST(Crew, AStepIsFinishedWithTheLastReportAndCountsOnlyWhenCommitted) {
+  Stage stage;
+  stage.crew.arrived(1);
+  stage.crew.arrived(2);
+  stage.crew.assign(1, {1, 2}, 0);
+  stage.crew.roll_back("", 0, {});
+  stage.crew.go_on(100);
+  stage.stand();
+  EXPECT_FALSE(stage.crew.hear(1, stage.report()));
+  EXPECT_FALSE(stage.crew.hear(1, stage.report()));  // says it twice
+  EXPECT_EQ(stage.crew.awaited(), (std::vector<WorkerId>{2}));
+  const auto step = stage.crew.hear(2, stage.report());
+  ASSERT_TRUE(step);
+  EXPECT_EQ(step->range, (SampleRange{0, 8}));
+  EXPECT_EQ(stage.crew.sample(), 0);
+  stage.crew.commit();
+  stage.crew.go_on(100);
+  EXPECT_EQ(stage.last<Proceed>(1).committed, 8);
+  EXPECT_EQ(stage.last<Proceed>(1).step, 1);
+}
+
+TEST(Crew, ReportsOfAnOlderFormationAreNothing) {
+  Stage stage;
+  stage.crew.arrived(1);
+  stage.crew.arrived(2);
+  stage.crew.assign(1, {1, 2}, 0);
+  stage.crew.roll_back("", 0, {});
+  stage.crew.go_on(100);
+  stage.stand();
+  const StepDone old = stage.report();
+  stage.crew.gone(2);
+  ASSERT_TRUE(stage.crew.assign(2, {1}, 0));  // 1 has stood at 0, so it holds the first weights
+  stage.stand();
+  EXPECT_FALSE(stage.crew.hear(1, old));
+  EXPECT_FALSE(stage.crew.hear(2, old));
+  EXPECT_EQ(stage.last<Proceed>(1).counts, (std::vector<int>{8}));
+  EXPECT_TRUE(stage.crew.hear(1, stage.report()));
+}
+
+TEST(Crew, ANewcomerReceivesTheStateOfOneWhoHoldsIt) {
+  Stage stage;
+  stage.crew.arrived(1);
+  stage.crew.assign(1, {1}, 0);
+  stage.crew.roll_back("", 0, {});
+  stage.crew.go_on(100);
+  stage.stand();
+  stage.crew.hear(1, stage.report());
+  stage.crew.commit();
+  stage.crew.arrived(2);
+  ASSERT_TRUE(stage.crew.assign(2, {2, 1}, 8));
+  const auto form = stage.last<Form>(2);
+  EXPECT_EQ(form.sample, 8);
+  EXPECT_EQ(form.source, 1);  // by rank
+  EXPECT_EQ(form.receivers, (std::vector<int>{0}));
+}
+
+TEST(Crew, AMachineThatLeavesHandsOverAndIsLetGo) {
+  Stage stage;
+  stage.crew.arrived(1);
+  stage.crew.assign(1, {1}, 0);
+  stage.crew.roll_back("", 0, {});
+  stage.crew.go_on(100);
+  stage.stand();
+  stage.crew.hear(1, stage.report());
+  stage.crew.commit();
+  stage.crew.arrived(2);
+  ASSERT_TRUE(stage.crew.assign(2, {2}, 8));  // 1 has had its notice
+  EXPECT_EQ(stage.crew.ranks(), (std::vector<WorkerId>{2, 1}));
+  stage.stand();
+  EXPECT_EQ(stage.crew.ranks(), (std::vector<WorkerId>{2}));
+  EXPECT_TRUE(stage.last<Form>(2).receivers.empty());
+  stage.stand();
+  EXPECT_EQ(stage.last<Proceed>(2).counts, (std::vector<int>{8}));
+}
+
+TEST(Crew, AWorkerThatComesBackWithTheStepInItsHandsHoldsItsEnd) {
+  Stage stage;
+  stage.crew.arrived(1, 8, 16);
+  EXPECT_TRUE(stage.crew.assign(5, {1}, 16));
+  EXPECT_TRUE(stage.crew.assign(6, {1}, 8));
+  EXPECT_FALSE(stage.crew.assign(7, {1}, 24));
+}
+
+TEST(Crew, TheLastStepIsAsShortAsItMustBe) {
+  Stage stage;
+  stage.crew.arrived(1);
+  stage.crew.assign(1, {1}, 0);
+  stage.crew.roll_back("", 0, {});
+  stage.crew.go_on(5);
+  stage.stand();
+  EXPECT_EQ(stage.last<Proceed>(1).counts, (std::vector<int>{5}));
+  StepDone report = stage.report();
+  report.samples = 5;
+  ASSERT_TRUE(stage.crew.hear(1, report));
+  stage.crew.commit();
+  stage.crew.go_on(5);
+  EXPECT_TRUE(stage.last<Proceed>(1).counts.empty());
+}
+
+TEST(Crew, ACheckpointIsAskedForWhenSomebodyCanWriteIt) {
+  Stage stage;
+  stage.crew.arrived(1);
+  stage.crew.assign(1, {1}, 0);
+  stage.crew.roll_back("", 0, {});
+  EXPECT_FALSE(stage.crew.write_checkpoint());
+  stage.crew.go_on(100);
+  stage.stand();
+  EXPECT_EQ(stage.of<WriteCheckpoint>().size(), 1);
+}
+
+TEST(Shares, AddUpAndFollowTheSpeeds) {
+  EXPECT_EQ(shares(16, {3, 1}), (std::vector<int>{12, 4}));  // 1 + 14 * 3/4 = 11.5, 1 + 3.5 = 4.5: the first of equals
+  EXPECT_EQ(shares(3, {1, 1, 1, 1}), (std::vector<int>{1, 1, 1, 0}));
+  EXPECT_EQ(shares(4, {100, 1, 1, 1}), (std::vector<int>{1, 1, 1, 1}));
+  for (int samples = 1; samples < 200; ++samples) {
+    const auto counts = shares(samples, {0.3, 0, 7, 2.5, 2.5});
+    EXPECT_EQ(std::accumulate(counts.begin(), counts.end(), 0), samples);
+  }
+}
+
+}  // namespace
+}  // namespace mayfly

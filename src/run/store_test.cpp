@@ -1,0 +1,71 @@
+#include "run/store.h"
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+namespace mayfly {
+namespace {
+
+struct StoreTest : testing::Test {
+  std::filesystem::path folder{};
+  StoreTest() {
+    std::string name = "/tmp/mayfly_store_XXXXXX";
+    folder = ::mkdtemp(name.data());
+  }
+  ~StoreTest() override { std::filesystem::remove_all(folder); }
+  StoreTest(const StoreTest&) = delete;
+};
+
+TEST_F(StoreTest, GivesBackWhatItWasTold) {
+  {
+    auto store = Store::open(folder / "state.db");
+    ASSERT_TRUE(store) << store.error().message;
+    ASSERT_TRUE(store->append({Seconds(1), Joined{.worker = 3, .type = "a"}}));
+    ASSERT_TRUE(store->append_remark(R"({"t_s":1.5,"remark":"x"})"));
+    ASSERT_TRUE(store->note("port", "1234"));
+    ASSERT_TRUE(store->note("port", "4321"));
+  }
+  auto store = Store::open(folder / "state.db");
+  ASSERT_TRUE(store);
+  const auto lines = store->lines();
+  ASSERT_TRUE(lines);
+  ASSERT_EQ(lines->size(), 2);
+  EXPECT_EQ(event_in((*lines)[0]), (TimedEvent{Seconds(1), Joined{.worker = 3, .type = "a"}}));
+  EXPECT_EQ(store->noted("port"), "4321");
+  EXPECT_FALSE(store->noted("nothing"));
+}
+
+TEST_F(StoreTest, StepsThatFollowEachOtherBecomeOne) {
+  auto store = Store::open(folder / "state.db");
+  ASSERT_TRUE(store);
+  ASSERT_TRUE(store->append({Seconds(1), StepCommitted{1, 0, 8}}));
+  ASSERT_TRUE(store->append({Seconds(2), StepCommitted{1, 8, 8}}));
+  ASSERT_TRUE(store->append({Seconds(3), StepCommitted{2, 16, 8}}));  // another generation
+  ASSERT_TRUE(store->append({Seconds(4), Lost{1}}));
+  ASSERT_TRUE(store->append({Seconds(5), StepCommitted{2, 24, 8}}));  // something came between
+  const auto lines = store->lines();
+  ASSERT_TRUE(lines);
+  ASSERT_EQ(lines->size(), 4);
+  EXPECT_EQ(event_in((*lines)[0]), (TimedEvent{Seconds(2), StepCommitted{1, 0, 16}}));
+}
+
+TEST_F(StoreTest, OneRunIsDrivenByOneProcess) {
+  const auto first = Store::open(folder / "state.db");
+  ASSERT_TRUE(first);
+  const auto second = Store::open(folder / "state.db");
+  ASSERT_FALSE(second);
+  EXPECT_NE(second.error().message.find("another process drives this run"), std::string::npos);
+}
+
+TEST_F(StoreTest, AFileThatIsNoStoreIsNamed) {
+  const auto path = folder / "state.db";
+  std::FILE* file = std::fopen(path.c_str(), "w");
+  for (int i = 0; i < 100; ++i) std::fputs("this is no database, whatever its name says\n", file);
+  std::fclose(file);
+  const auto store = Store::open(path);
+  ASSERT_FALSE(store);
+  EXPECT_NE(store.error().message.find("state.db"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace mayfly
