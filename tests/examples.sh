@@ -5,8 +5,10 @@ mayfly=$(realpath "$1")
 cd "$(dirname "$0")/../examples"
 passed=0
 failed=0
+# Those that train for real have no expected output: tests/chaos looks at what they leave.
 for run in */run.sh; do
   folder=$(dirname "$run")
+  [ -e "$folder/expected.txt" ] || continue
   # The planner's own time differs from run to run, and so may the number of clusters it looked at between compilers.
   output=$(cd "$folder" && ./run.sh "$mayfly" 2> /dev/null | sed -E 's/; [0-9]+ clusters predicted in [0-9.e+-]+ ms/; N clusters predicted in N ms/')
   if [ "${2:-}" = --rewrite ]; then

@@ -54,10 +54,12 @@ std::vector<int> shares(int samples, const std::vector<double>& speeds) {
 
 void Crew::arrived(WorkerId worker, std::optional<std::int64_t> sample, std::optional<std::int64_t> pending) {
   holdings_[worker] = {.sample = sample, .pending = pending};
+  ask_others_than(worker);
 }
 
 void Crew::gone(WorkerId worker) {
   holdings_.erase(worker);
+  ask_others_than(worker);
   // Members are the controller's affair; a guest is ours. Without it the members may have nothing to start from, which
   // form_again() finds out.
   if (stands(worker)) broken_ = true;
@@ -150,6 +152,9 @@ void Crew::pause() {
 }
 
 std::optional<Crew::Step> Crew::hear(WorkerId from, const Message& message) {
+  const bool answers =
+      std::holds_alternative<CheckpointWritten>(message) || std::holds_alternative<CheckpointFailed>(message);
+  if (answers && writer_ == from) writer_.reset();
   if (!stands(from)) return std::nullopt;
   if (const auto* reachable = std::get_if<Reachable>(&message)) hear(from, *reachable);
   if (const auto* formed = std::get_if<Formed>(&message)) hear(from, *formed);
@@ -271,8 +276,15 @@ void Crew::split(int samples) {
 bool Crew::write_checkpoint() {
   checkpoint_wanted_ = phase_ != Phase::training || broken_;
   if (checkpoint_wanted_) return false;
-  send(ranks_[0], WriteCheckpoint{formation_});
+  writer_ = ranks_[0];
+  send(*writer_, WriteCheckpoint{formation_});
   return true;
+}
+
+void Crew::ask_others_than(WorkerId worker) {
+  if (writer_ != worker) return;
+  writer_.reset();
+  checkpoint_wanted_ = true;
 }
 
 void Crew::send_all(const Message& message) {

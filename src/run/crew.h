@@ -67,7 +67,8 @@ class Crew {
   /// Leases the next step below `end`, the samples wanted. Where all is done the crew waits. `evaluate`: look at the
   /// validation set first.
   void go_on(std::int64_t end, bool evaluate = false);
-  /// False where nobody can write one just now; it is asked for as soon as somebody can.
+  /// False where nobody can write one just now; it is asked for as soon as somebody can, and again from others where
+  /// the one who was asked goes without an answer.
   bool write_checkpoint();
 
   /// What is to be sent, in order; empties it.
@@ -103,6 +104,8 @@ class Crew {
   void send(WorkerId to, Message message) { letters_.push_back({to, std::move(message)}); }
   void send_all(const Message& message);
   int rank_of(WorkerId worker) const;
+  /// It is gone, or its connection was, and with it what it was asked for.
+  void ask_others_than(WorkerId worker);
 
   int batch_;
   std::int64_t formation_;
@@ -110,10 +113,11 @@ class Crew {
   Phase phase_ = Phase::idle;
   bool broken_ = false;
   bool checkpoint_wanted_ = false;
-  std::vector<WorkerId> members_{};  ///< as assigned
-  std::vector<WorkerId> ranks_{};    ///< of the formation
-  std::optional<WorkerId> guest_{};  ///< not a member, there to hand over its state
-  std::int64_t sample_ = 0;          ///< committed
+  std::optional<WorkerId> writer_{};  ///< was asked for a checkpoint and has not answered
+  std::vector<WorkerId> members_{};   ///< as assigned
+  std::vector<WorkerId> ranks_{};     ///< of the formation
+  std::optional<WorkerId> guest_{};   ///< not a member, there to hand over its state
+  std::int64_t sample_ = 0;           ///< committed
   std::int64_t end_ = 0;
   std::optional<SampleRange> lease_{};
   std::vector<int> counts_{};  ///< of the lease, by rank

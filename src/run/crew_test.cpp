@@ -168,6 +168,31 @@ TEST(Crew, ACheckpointIsAskedForWhenSomebodyCanWriteIt) {
   EXPECT_EQ(stage.of<WriteCheckpoint>().size(), 1);
 }
 
+TEST(Crew, ACheckpointIsAskedForAgainWhereItsWriterGoes) {
+  Stage stage;
+  stage.crew.arrived(1);
+  stage.crew.arrived(2);
+  stage.crew.assign(1, {1, 2}, 0);
+  stage.crew.roll_back("", 0, {});
+  stage.crew.go_on(100);
+  stage.stand();
+  ASSERT_TRUE(stage.crew.write_checkpoint());
+  stage.crew.gone(1);
+  ASSERT_TRUE(stage.crew.assign(2, {2}, 0));
+  stage.stand();
+  const auto asked = stage.of<WriteCheckpoint>();
+  ASSERT_EQ(asked.size(), 2);
+  EXPECT_EQ(asked[1].first, 2);
+  // It answers: whoever goes now takes nothing along.
+  stage.crew.hear(2, CheckpointWritten{});
+  stage.crew.arrived(3);
+  stage.crew.gone(2);
+  stage.crew.assign(3, {3}, 0);
+  stage.crew.roll_back("", 0, {});
+  stage.stand();
+  EXPECT_EQ(stage.of<WriteCheckpoint>().size(), 2);
+}
+
 TEST(Shares, AddUpAndFollowTheSpeeds) {
   EXPECT_EQ(shares(16, {3, 1}), (std::vector<int>{12, 4}));  // 1 + 14 * 3/4 = 11.5, 1 + 3.5 = 4.5: the first of equals
   EXPECT_EQ(shares(3, {1, 1, 1, 1}), (std::vector<int>{1, 1, 1, 0}));

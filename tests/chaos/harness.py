@@ -1,0 +1,338 @@
+"""Real runs of real processes, found by their folder and killed by hand. Standard library only.
+
+A Run is one `mayfly run` in a folder of its own. What it trains is the counting job (weights that say how often each
+sample was applied) or a small network on drawn digits. After the weather a case makes for it, check() looks at what is
+left with nothing of mayfly's own: the weights, the summary, processes, ports and files."""
+import glob
+import json
+import os
+import random
+import shutil
+import signal
+import struct
+import subprocess
+import threading
+import time
+
+HANG_S = 120  # no wait is meant to take long; this only ends a hang
+
+COUNT_JOB = """name: count
+objective: {{epochs: {epochs}}}
+train:
+  model: {{name: count}}
+  data: {{name: count, samples: {samples}}}
+  optimiser: {{kind: sgd, rate: 1}}
+  reduction: sum
+  batch: {batch}
+  checkpoint: {{{checkpoint}}}
+"""
+DIGITS_JOB = """name: digits
+objective: {{epochs: {epochs}}}
+train:
+  model: {{name: mlp, hidden: [64]}}
+  data: {{name: digits, samples: {samples}}}
+  optimiser: {{kind: sgd, rate: 0.05, momentum: 0.9}}
+  batch: {batch}
+  checkpoint: {{{checkpoint}}}
+"""
+
+
+class Failure(Exception):
+    pass
+
+
+class Skipped(Exception):
+    pass
+
+
+class Tally:
+    """Losses over all cases, which run in threads."""
+
+    def __init__(self):
+        self.lock = threading.Lock()
+        self.losses = 0
+
+    def add(self, count):
+        with self.lock:
+            self.losses += count
+
+
+TALLY = Tally()
+
+
+def read_text(path):
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read()
+    except OSError:
+        return ""
+
+
+def read_bytes(path):
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError:
+        return b""
+
+
+def tensors(path):
+    """Name -> (dtype, bytes) of a safetensors file; everything that does not fit is a Failure."""
+    data = read_bytes(path)
+    if len(data) < 8:
+        raise Failure(f"{path}: {len(data)} bytes")
+    length = struct.unpack("<Q", data[:8])[0]
+    header = json.loads(data[8 : 8 + length])
+    body = data[8 + length :]
+    found = {}
+    for name, tensor in header.items():
+        if name != "__metadata__":
+            begin, end = tensor["data_offsets"]
+            if not 0 <= begin <= end <= len(body):
+                raise Failure(f"{path}: {name} lies outside the file")
+            found[name] = (tensor["dtype"], body[begin:end])
+    return found
+
+
+def alive(pid):
+    """Zombies are not: they wait for their parent, and hold nothing."""
+    state = read_text(f"/proc/{pid}/stat").rpartition(")")[2].split()
+    return bool(state) and state[0] not in "ZX"
+
+
+class Run:
+    def __init__(self, options, name, workers=3, job=COUNT_JOB, samples=6000, epochs=3, batch=16, checkpoint="every: 2s",
+                 flags=(), prefix=(), prepare=None):
+        self.mayfly = options.mayfly
+        self.folder = os.path.join(options.folder, name)
+        self.out = os.path.join(self.folder, "run")
+        self.samples, self.epochs, self.counts = samples, epochs, job is COUNT_JOB
+        self.prefix = list(prefix)
+        self.random = random.Random(f"{options.seed} {name}")
+        self.codes = []
+        self.code = None
+        os.makedirs(self.folder)
+        job_file = os.path.join(self.folder, "job.yaml")
+        with open(job_file, "w", encoding="utf-8") as file:
+            file.write(job.format(samples=samples, epochs=epochs, batch=batch, checkpoint=checkpoint))
+        if prepare:
+            prepare(self.folder)
+        self.front = None
+        self.start(["run", job_file, "--workers", str(workers), "--out", self.out, "-y", "--json", *flags])
+
+    # Starting, watching.
+
+    def start(self, arguments):
+        number = len(self.codes)
+        with open(f"{self.folder}/out.{number}", "wb") as out, open(f"{self.folder}/err.{number}", "wb") as err:
+            self.front = subprocess.Popen(self.prefix + [self.mayfly, *arguments], stdin=subprocess.DEVNULL, stdout=out,
+                                          stderr=err, start_new_session=True)
+
+    def resume(self):
+        """After the front has ended, one way or the other."""
+        self.codes.append(self.front.wait(HANG_S))
+        self.start(["resume", self.out, "--json"])
+
+    def wait(self, what, predicate, limit_s=HANG_S, pause_s=0.02, may_end=False):
+        end = time.monotonic() + limit_s
+        while True:
+            value = predicate()
+            if value:
+                return value
+            if not may_end and self.front.poll() is not None:
+                if value := predicate():
+                    return value
+                raise Failure(f"the run ended with code {self.front.returncode} while waiting for {what}")
+            if time.monotonic() > end:
+                raise Failure(f"waited {limit_s} s for {what}")
+            if pause_s:
+                time.sleep(pause_s)
+
+    def glimpse(self, predicate):
+        """The first moment at which it holds; None if the run ended without one being seen."""
+        while self.front.poll() is None:
+            if value := predicate():
+                return value
+        return None
+
+    def processes(self):
+        try:
+            return json.loads(read_text(f"{self.out}/processes.json"))
+        except ValueError:
+            return {"controller": 0, "front": 0, "workers": []}
+
+    def workers(self):
+        """Process numbers of those that said hello and live."""
+        return [w["pid"] for w in self.processes()["workers"] if w["pid"] > 0 and alive(w["pid"])]
+
+    def controller(self):
+        pid = self.processes()["controller"]
+        return pid if pid and alive(pid) else 0
+
+    def journal(self):
+        lines = []
+        for line in read_text(f"{self.out}/journal.jsonl").split("\n")[:-1]:
+            lines.append(json.loads(line))
+        return lines
+
+    def events(self, kind):
+        return [line for line in self.journal() if line.get("event") == kind and "ignored" not in line]
+
+    def committed(self):
+        steps = self.events("committed")
+        return int(steps[-1]["first_sample"] + steps[-1]["samples"]) if steps else 0
+
+    def target(self):
+        return self.samples * self.epochs
+
+    def progress(self, samples=1, may_end=False):
+        """Waits until so many more are committed, or all are."""
+        goal = min(self.target(), self.committed() + samples)
+        self.wait(f"{goal} samples", lambda: self.committed() >= goal, may_end=may_end)
+
+    def until(self, share):
+        goal = int(self.target() * share)
+        self.wait(f"{goal} samples", lambda: self.committed() >= goal)
+
+    def crowd(self, count):
+        """Waits until so many workers are connected; gives their process numbers."""
+        return self.wait(f"{count} workers", lambda: len(self.workers()) >= count and self.workers())
+
+    def training(self, count):
+        """Waits until so many train together and something was committed with them."""
+
+        def trains():
+            at = [i for i, line in enumerate(self.journal()) if line.get("command") in ("assign", "pause")]
+            lines = self.journal()[at[-1] :] if at else []
+            return (lines and len(lines[0].get("members", [])) >= count and
+                    any(line.get("event") == "committed" for line in lines))
+
+        self.wait(f"{count} workers that train", trains)
+
+    def partial(self):
+        """The folder of a checkpoint that is being written."""
+        found = glob.glob(f"{glob.escape(self.out)}/checkpoints/.checkpoint-*.partial")
+        return found[0] if found else None
+
+    def checkpoint_writer(self):
+        """The process that has it open; 0 where the moment has passed."""
+        for pid in self.workers():
+            for link in glob.glob(f"/proc/{pid}/fd/*"):
+                try:
+                    if ".partial" in os.readlink(link):
+                        return pid
+                except OSError:
+                    pass
+        return 0
+
+    # Weather.
+
+    def signal(self, pids, number=signal.SIGKILL):
+        """Counts those that were there to be hit."""
+        hit = 0
+        for pid in pids if isinstance(pids, (list, tuple)) else [pids]:
+            if not pid or not alive(pid):
+                continue
+            try:
+                os.kill(pid, number)
+                hit += number != signal.SIGCONT
+            except ProcessLookupError:
+                pass
+        TALLY.add(hit)
+        return hit
+
+    def kill_workers(self, count=1, number=signal.SIGKILL):
+        pids = self.workers()
+        return self.signal(self.random.sample(pids, min(count, len(pids))), number)
+
+    # The end.
+
+    def finish(self, code=0):
+        try:
+            self.code = self.front.wait(HANG_S)
+        except subprocess.TimeoutExpired:
+            raise Failure(f"not finished after {HANG_S} s: {self.committed()} of {self.target()} samples") from None
+        if self.code != code:
+            raise Failure(f"exit code {self.code}, want {code}")
+        self.check()
+        return self.summary()
+
+    def summary(self):
+        return json.loads(read_text(f"{self.out}/summary.json"))
+
+    def check(self):
+        summary = self.summary()
+        for key, want in (("samples", self.target()), ("samples_repeated", 0), ("samples_skipped", 0), ("end", "trained")):
+            if summary[key] != want:
+                raise Failure(f"summary: {key} is {summary[key]}, want {want}")
+        printed = json.loads(read_text(sorted(glob.glob(f"{self.folder}/out.*"))[-1]))
+        if printed != summary:
+            raise Failure("what was printed is not what summary.json holds")
+        self.check_weights(summary["checkpoint"])
+        self.check_nothing_left()
+
+    def check_weights(self, checkpoint):
+        state = json.loads(read_text(f"{checkpoint}/trainer_state.json"))
+        if state["sample"] != self.target() or state["ledger"] != [{"first": 0, "count": self.target()}]:
+            raise Failure(f"{checkpoint} is not the last: sample {state['sample']}, ledger {state['ledger']}")
+        model = tensors(f"{checkpoint}/model.safetensors")
+        if not self.counts:
+            return
+        weights = [value for dtype, data in model.values() if dtype == "F32" for (value,) in struct.iter_unpack("<f", data)]
+        if len(weights) != self.samples:
+            raise Failure(f"{len(weights)} weights, want {self.samples}")
+        wrong = {value: weights.count(value) for value in set(weights) if value != self.epochs}
+        if wrong:
+            raise Failure(f"weights that are not {self.epochs} (value: how many): {wrong}")
+
+    def owned(self):
+        """Every living process that carries this run's token or folder, but the front."""
+        token = read_text(f"{self.out}/token").strip().encode()
+        marks = [mark for mark in (token and b"MAYFLY_TOKEN=" + token, self.out.encode()) if mark]
+        found = []
+        for pid in (int(entry) for entry in os.listdir("/proc") if entry.isdigit()):
+            if pid == os.getpid() or pid == self.front.pid or not alive(pid):
+                continue
+            text = read_bytes(f"/proc/{pid}/environ") + b"\0" + read_bytes(f"/proc/{pid}/cmdline")
+            if any(mark in text for mark in marks) and b"mayfly" in read_bytes(f"/proc/{pid}/cmdline"):
+                found.append(pid)
+        return found
+
+    def listening(self):
+        port = read_text(f"{self.out}/address").strip().rpartition(":")[2]
+        if not port:
+            return False
+        table = subprocess.run(self.prefix + ["cat", "/proc/net/tcp", "/proc/net/tcp6"], capture_output=True, text=True,
+                               check=False).stdout
+        rows = [line.split() for line in table.splitlines()]
+        return any(len(row) > 3 and row[1].endswith(f":{int(port):04X}") and row[3] == "0A" for row in rows)
+
+    def check_nothing_left(self):
+        self.wait("its processes to end", lambda: not self.owned(), limit_s=30, may_end=True)
+        if self.listening():
+            raise Failure("its port is still open")
+        left = [os.path.join(folder, name) for folder, folders, files in os.walk(self.out) for name in folders + files
+                if "partial" in name or name.endswith((".tmp", "~"))]
+        if left:
+            raise Failure(f"left behind: {left}")
+
+    def clear(self):
+        """Ends whatever is left of it; only what it started."""
+        for pid in [self.front.pid] * (self.front.poll() is None) + self.owned():
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        self.front.wait(HANG_S)
+
+    def story(self):
+        """For a person who has to find out what went wrong."""
+        parts = [f"folder: {self.folder}"]
+        for path in sorted(glob.glob(f"{self.folder}/err.*")) + [f"{self.out}/journal.jsonl"]:
+            parts.append(f"--- {path}\n" + "\n".join(read_text(path).splitlines()[-25:]))
+        for path in sorted(glob.glob(f"{self.out}/logs/*"), key=os.path.getmtime)[-4:]:
+            parts.append(f"--- {path}\n" + "\n".join(read_text(path).splitlines()[-8:]))
+        return "\n".join(parts)
+
+    def remove(self):
+        shutil.rmtree(self.folder, ignore_errors=True)
