@@ -134,7 +134,8 @@ TEST(OneWorker, ResnetWithMomentumIsAPlainLoopToTheBit) {
   ASSERT_EQ(moments.size(), plain.trained().size());
   for (std::size_t i = 0; i < moments.size(); ++i) {
     const auto key = c10::guts::to_string(plain.trained()[i].unsafeGetTensorImpl());
-    const auto momentum = static_cast<torch::optim::SGDParamState&>(*sgd.state().at(key)).momentum_buffer().contiguous();
+    const auto momentum =
+        static_cast<torch::optim::SGDParamState&>(*sgd.state().at(key)).momentum_buffer().contiguous();
     EXPECT_EQ(std::memcmp(moments[i].bytes.data(), momentum.data_ptr(), momentum.nbytes()), 0) << moments[i].name;
   }
 }
