@@ -8,8 +8,8 @@
 
 #include "base/file.h"
 #include "base/text.h"
-#include "predict/checkpoint_interval.h"
 #include "data/checkpoint.h"
+#include "predict/checkpoint_interval.h"
 #include "run/runner.h"
 
 namespace mayfly {
@@ -133,6 +133,7 @@ Result<void> Runner::restore() {
   if (assigned_) assigned_->next_sample = controller_.committed();
   last_worker_ = std::max(last_worker_, parse_integer(store_.noted("worker").value_or("0")).value_or(0));
   epoch_ = parse_integer(store_.noted("epoch").value_or("0")).value_or(0);
+  if (epoch_ > 0) guard_.emplace(inputs_, epoch_);
   checkpoint_time_ = last_now_;
   crew_ = Crew(train_.batch, parse_integer(store_.noted("formation").value_or("0")).value_or(0));
   if (const auto committed = static_cast<std::int64_t>(controller_.committed()); committed > 0)
@@ -192,8 +193,9 @@ void Runner::on_ready(WorkerId worker, const Ready& message) {
     epoch_ = message.samples;
     if (const auto noted = store_.note("epoch", std::to_string(epoch_)); !noted) return fail_run(noted.error().message);
   }
+  if (!guard_) guard_.emplace(inputs_, epoch_);
   if (!target_) {
-    std::optional<double> samples;
+    std::optional<double> samples = inputs_.forecast.samples;
     if (inputs_.spec.epochs) samples = std::ceil(*inputs_.spec.epochs * static_cast<double>(epoch_));
     if (inputs_.spec.steps) samples = *inputs_.spec.steps * train_.batch;
     if (samples) {
