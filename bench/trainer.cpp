@@ -1,7 +1,6 @@
 // trainer [ROUNDS]: what a step through nn/trainer.h costs beside a plain LibTorch loop, ResNet-20 on 32 pictures of
 // 3 x 32 x 32. Steps of the two alternate and CPU time is taken, so that a busy machine slows both alike.
 #include <fmt/format.h>
-#include <torch/torch.h>
 
 #include <algorithm>
 #include <cstdlib>
