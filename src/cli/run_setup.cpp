@@ -136,12 +136,12 @@ Result<void> make_shapes(RunSetup& setup) {
     auto job =
         make_job(*setup.profile, setup.catalog, {.type = setup.inputs.roles.front().type, .most_machines = most});
     if (!job) return unexpected(job.error());
-    setup.job = *std::move(job);
+    setup.job.emplace(*std::move(job));
     if (const auto best = setup.job->shapes.best(most))
       setup.inputs.forecast.samples_per_s = setup.job->shapes.speed(*best);
     setup.inputs.profile = &*setup.profile;
   } else {
-    setup.job = unmeasured_job(most);
+    setup.job.emplace(unmeasured_job(most));
   }
   setup.inputs.job = &*setup.job;
   return {};

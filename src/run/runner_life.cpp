@@ -23,6 +23,7 @@ constexpr Seconds kFormationPatience{10};
 constexpr Seconds kReformAfter{0.3};
 constexpr Seconds kEndPatience{5};
 constexpr Seconds kSavePatience{60};
+constexpr Seconds kSaveAgain{0.5};
 /// Machines that end before they are ready, in a row, until the run is given up.
 constexpr int kMostFailedStarts = 5;
 /// Taken for granted before losses were seen: one an hour.
@@ -257,12 +258,6 @@ void Runner::on_not_written(const CheckpointFailed& message) {
   for (const WorkerId worker : std::exchange(to_release_, {})) dismiss(worker, "released");
   if (phase_ == Phase::saving)
     return fail_run(fmt::format("stopped, but the last checkpoint could not be written: {}", message.what));
-  // At the target nothing else is left to do.
-  if (target_ && controller_.committed() >= static_cast<double>(*target_))
-    patience_.start(Seconds(2), [this] {
-      request_checkpoint();
-      deliver();
-    });
 }
 
 void Runner::link_closed(WorkerId worker) {
@@ -361,6 +356,12 @@ void Runner::check_formation() {
 void Runner::check_checkpoint() {
   if (phase_ != Phase::training || checkpoint_asked_ || !crew_.training()) return;
   if (crew_.sample() <= checkpoint_sample_) return;
+  if (target_ && crew_.sample() >= *target_) {
+    // Nothing else is left to do; the last attempt failed or was of an earlier state.
+    if (now() - checkpoint_time_ < kSaveAgain) return;
+    request_checkpoint();
+    return deliver();
+  }
   const Seconds between = (now() + kAssumedBetweenLosses) / (accounts_.preemptions() + 1);
   const Seconds interval = train_.checkpoint.every.value_or(checkpoint_interval(checkpoint_cost_, between));
   if (now() - checkpoint_time_ < interval) return;
