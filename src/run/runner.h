@@ -110,7 +110,7 @@ class Runner {
   Journal journal_;
   Loop loop_{};
   std::string token_{};
-  std::chrono::system_clock::time_point zero_{};
+  std::chrono::steady_clock::time_point zero_{};  ///< of the run's time, which stands still while nobody drives it
   Seconds last_now_{};
   Controller controller_;
   Crew crew_;
@@ -141,6 +141,7 @@ class Runner {
   int formations_failed_ = 0;
   int failed_starts_ = 0;
   Seconds reported_{};
+  Seconds pulsed_{};
   std::optional<double> validation_loss_{};
   std::optional<double> accuracy_{};
   std::optional<RunEnd> ended_{};

@@ -140,7 +140,7 @@ Result<void> Runner::restore() {
   if (const auto committed = static_cast<std::int64_t>(controller_.committed()); committed > 0)
     crew_.restore(*Ledger::restored({{0, committed}}));
   formation_seen_ = crew_.formation();
-  zero_ = std::chrono::system_clock::now() - std::chrono::duration_cast<std::chrono::system_clock::duration>(last_now_);
+  zero_ = std::chrono::steady_clock::now() - std::chrono::duration_cast<std::chrono::steady_clock::duration>(last_now_);
   if (wake) obey(*wake);
   return {};
 }
@@ -306,7 +306,9 @@ void Runner::pulse() {
   pulse_.start(kPulse, [this] { pulse(); });
   if (!machines_) return;
   journal_.flush();
-  check_silence();
+  // Whoever was held up itself has not read what the others said meanwhile.
+  const bool held_up = now() - std::exchange(pulsed_, now()) > 2 * kPulse;
+  if (!held_up) check_silence();
   check_formation();
   check_checkpoint();
   // A machine that had its notice is not needed once the others train without it.
