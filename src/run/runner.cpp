@@ -12,7 +12,7 @@ namespace mayfly {
 namespace {
 
 /// Losses this close together are answered by one decision.
-constexpr Seconds kSettle{0.02};
+constexpr Seconds kSettle{0.005};
 
 ControllerOptions controller_options(const RunInputs& inputs) {
   // The number of samples is told as soon as it is known.

@@ -1,6 +1,7 @@
 // How a run begins, what is looked at while it goes on, and how it ends.
 
 #include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -78,8 +79,10 @@ Result<void> Runner::open() {
   const std::string address = fmt::format("{}:{}", inputs_.address, desk_->port());
   if (auto noted = store_.note("port", std::to_string(desk_->port())); !noted) return noted;
   if (auto saved = save_text(inputs_.directory / "address", address + "\n"); !saved) return saved;
-  if (auto saved = save_text(inputs_.directory / "token", token_ + "\n"); !saved) return saved;
-  std::filesystem::permissions(inputs_.directory / "token", std::filesystem::perms::owner_read, error);
+  const mode_t others = ::umask(077);  // whoever reads the token may join the run
+  auto saved = save_text(inputs_.directory / "token", token_ + "\n");
+  ::umask(others);
+  if (!saved) return saved;
   LocalEngine::Options engine{.program = inputs_.program,
                               .arguments = {"worker", "--join", address, "--interface", inputs_.interface},
                               .logs = inputs_.directory / "logs",
