@@ -405,12 +405,18 @@ void Runner::end(RunEnd how) {
   machines_->close();
   std::vector<WorkerId> all;
   for (const auto& [worker, member] : members_) all.push_back(worker);
+  std::vector<int> known;
   for (const WorkerId worker : all) {
     const bool joined = members_[worker].joined;
+    known.push_back(members_[worker].launch);
     dismiss(worker, "the run has ended");
     if (joined && !controller_.finished()) tell(Lost{worker});
   }
   deliver();
+  // Whoever has not said Hello yet is nobody's and holds nothing.
+  for (const int launch : machines_->launches()) {
+    if (std::find(known.begin(), known.end(), launch) == known.end()) machines_->kill(launch);
+  }
   patience_.start(kEndPatience, [this] {
     machines_->kill_all();
     patience_.start(Seconds(1), [this] { loop_.stop(); });
