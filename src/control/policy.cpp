@@ -241,7 +241,7 @@ class Promised : public Policy {
     Decision decision = inner_->decide(after);
     decision.on_demand = on_demand;
     if (!reason.empty()) decision.reason = std::move(reason);
-    const Seconds check = s.now + kCheck;
+    const Seconds check = s.now + options_.check;
     decision.again = decision.again ? std::min(*decision.again, check) : check;
     return decision;
   }
@@ -250,9 +250,6 @@ class Promised : public Policy {
   static constexpr double kReserve = 1.1;  ///< changes, starts and steps cut off
   static constexpr double kSlow = 0.95;    ///< ratio of speeds that is worth a word
   static constexpr double kAhead = 0.02;   ///< of the whole: on-demand machines go back
-  static constexpr Seconds kCheck{5 * 60.0};
-  /// From being too late to the first step of a machine on demand: the next check, and its start.
-  static constexpr Seconds kLead = kCheck + Seconds(5 * 60.0);
 
   struct Wanted {
     int on_demand = 0;
@@ -268,6 +265,9 @@ class Promised : public Policy {
     return reason;
   }
 
+  /// From being too late to the first step of a machine on demand: the next check, and its start.
+  Seconds lead() const { return options_.check + options_.start; }
+
   Wanted wanted(const Situation& s) const {
     const double left = std::max(0.0, *s.target - s.done);
     if (left == 0) return {s.on_demand, {}};  // all that is missing is to save it
@@ -276,7 +276,7 @@ class Promised : public Policy {
     const int most = std::clamp(options_.most_machines, shapes_.least_machines(), shapes_.most_machines());
     const double fastest = s.ratio * shapes_.speed(*shapes_.best(most));
     const Seconds need(kReserve * left / fastest);
-    const bool last_call = time <= need + kLead;
+    const bool last_call = time <= need + lead();
     const bool behind = when_ == TopUp::behind && s.done < line;
     if (time.count() > 0 && (last_call || behind)) {
       // The fewest machines that still make it, with a reserve for what changes cost.
@@ -286,7 +286,7 @@ class Promised : public Policy {
       const int spot = s.machines() - (s.on_demand - s.ordered);
       return {std::max(0, machines - spot), at_risk(s, last_call)};
     }
-    const bool ahead = when_ == TopUp::behind ? s.done > line + kAhead * *s.target : time > need + 2 * kLead;
+    const bool ahead = when_ == TopUp::behind ? s.done > line + kAhead * *s.target : time > need + 2 * lead();
     if (ahead && s.on_demand > 0) return {0, "ahead of the clock"};
     return {s.on_demand, {}};
   }

@@ -55,6 +55,10 @@ struct PolicyOptions {
   int most_machines = 0;  ///< ever held
   /// checkpoint only: growth is looked for this often.
   Seconds poll{300};
+  /// With a deadline: whether it holds is looked at this often.
+  Seconds check{300};
+  /// From the order of a machine on demand to its first step.
+  Seconds start{300};
 };
 
 /// `shapes` and `costs` must outlive the policy.

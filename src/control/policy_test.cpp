@@ -142,6 +142,19 @@ TEST(Deadline, AllowsForTheTimeToGetMachines) {
   EXPECT_EQ(table.policy(PolicyName::deadline)->decide(s).on_demand, 4);
 }
 
+// The same run with machines that start in 20 s and a look every 10 s: 97 s and 30 s are enough.
+TEST(Deadline, WaitsLongerWhereMachinesStartSooner) {
+  const Table table;
+  const auto policy = make_policy(PolicyName::deadline, table.shapes, table.costs,
+                                  {.most_machines = 4, .check = Seconds(10), .start = Seconds(20)});
+  Situation s{.now = Seconds(9500), .done = 97'000, .target = 100'000, .deadline = Seconds(10'000)};
+  const Decision early = policy->decide(s);
+  EXPECT_EQ(early.on_demand, 0);
+  EXPECT_EQ(early.again, Seconds(9510));
+  s.now = Seconds(9880);
+  EXPECT_EQ(policy->decide(s).on_demand, 4);
+}
+
 TEST(Deadline, OrdersNothingWhenAllThatIsMissingIsToSaveIt) {
   const Table table;
   const Situation s{.now = Seconds(9900), .done = 100'000, .target = 100'000, .deadline = Seconds(10'000)};

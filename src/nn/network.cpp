@@ -56,9 +56,7 @@ class Embedding : public nn::Module {
   Embedding(int characters, int context, int width)
       : token_(register_module("token", nn::Embedding(characters, width))),
         place_(register_module("place", nn::Embedding(context, width))) {}
-  Tensor forward(const Tensor& codes) {
-    return token_(codes) + place_(torch::arange(codes.size(1), codes.options()));
-  }
+  Tensor forward(const Tensor& codes) { return token_(codes) + place_(torch::arange(codes.size(1), codes.options())); }
 
  private:
   nn::Embedding token_;

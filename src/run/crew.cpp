@@ -191,7 +191,13 @@ void Crew::hear(WorkerId from, const Formed& message) {
 }
 
 std::optional<Crew::Step> Crew::hear(WorkerId from, const StepDone& message) {
-  if (message.formation != formation_ || phase_ != Phase::training || !lease_) return std::nullopt;
+  if (message.formation != formation_ || phase_ != Phase::training) return std::nullopt;
+  if (!lease_ && message.samples == 0 && message.validation_loss)
+    return Step{.generation = generation_,
+                .range = {sample_, 0},
+                .validation_loss = message.validation_loss,
+                .accuracy = message.accuracy};
+  if (!lease_) return std::nullopt;
   if (message.first_sample != lease_->first || message.samples != lease_->count) return std::nullopt;
   reports_[from] = message;
   Holding& holding = holdings_[from];

@@ -32,7 +32,7 @@ class Crew {
     Seconds compute{};
     Seconds exchange{};
   };
-  /// A step that everyone holds and nobody has applied.
+  /// A step that everyone holds and nobody has applied. Of no samples: only a look at the validation set.
   struct Step {
     std::int64_t generation = 0;
     SampleRange range{};

@@ -95,7 +95,9 @@ void Runner::hear(WorkerId worker, const Message& message) {
   if (const auto* failed = std::get_if<CheckpointFailed>(&message)) on_not_written(*failed);
   if (const auto* unable = std::get_if<Unable>(&message)) return on_unable(worker, *unable);
   const auto step = crew_.hear(worker, message);
-  if (step) {
+  if (step && step->range.count == 0) {
+    learn(*step);
+  } else if (step) {
     commit(*step);
   } else if (crew_.training() && !held_.empty() && crew_.awaited().empty()) {
     tell_held();

@@ -202,7 +202,7 @@ void Runner::on_ready(WorkerId worker, const Ready& message) {
     }
   }
   member.joined = true;
-  crew_.arrived(worker);
+  crew_.arrived(worker, 0);  // the first weights
   const MachineRole role = member.launch >= 0 && machines_->runs(member.launch) ? machines_->role(member.launch)
                                                                                 : MachineRole{.type = "joined"};
   tell_at_boundary(Joined{.worker = worker, .type = role.type, .market = role.market, .price = role.price}, Seconds(2));

@@ -83,6 +83,8 @@ void Line::attempt() {
   if (terms_) {
     hello.worker = terms_->worker;
     if (const auto sample = sample_.load(); sample >= 0) hello.sample = sample;
+    const auto* done = unanswered_ ? std::get_if<StepDone>(&*unanswered_) : nullptr;
+    if (done != nullptr && done->samples > 0) hello.pending = done->first_sample + done->samples;
   }
   link_->send(hello);
   tick();

@@ -40,7 +40,7 @@ class Line {
     Seconds patience{10};  ///< for the first connection
     Seconds notice{30};    ///< left after SIGTERM
     /// In the line's thread: no formation up to and including this one will be heard of again.
-    std::function<void(std::int64_t formation)> ended = [](std::int64_t) {};
+    std::function<void(std::int64_t formation)> ended{};
   };
   /// Connects and says hello. A second SIGTERM ends the process.
   explicit Line(Options options);

@@ -45,7 +45,8 @@ Result<std::string> token(const std::string& file) {
 }
 
 Result<mayfly::Worker::Options> options_of(const Flags& flags) {
-  mayfly::Worker::Options options{.interface = flags.interface};
+  mayfly::Worker::Options options;
+  options.interface = flags.interface;
   if (auto read = read_join(flags.join, options.line); !read) return mayfly::unexpected(read.error());
   auto secret = token(flags.token_file);
   if (!secret) return mayfly::unexpected(secret.error());
