@@ -9,11 +9,12 @@
 #include <gloo/transport/tcp/address.h>
 #include <gloo/transport/tcp/device.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <atomic>
+#include <cerrno>
 #include <charconv>
 #include <chrono>
 #include <filesystem>
@@ -22,6 +23,25 @@
 #include <utility>
 
 #include "base/text.h"
+
+// gloo asks each new connection for its peer in a thread where its own exception ends the process, and there is none to
+// name where the peer has gone again already. Called from libgloo in place of the system's: answers with no address
+// then, and gloo finds the end of the connection when it reads.
+extern "C" int getpeername(int descriptor, sockaddr* __restrict address, socklen_t* __restrict size) noexcept {
+  const socklen_t room = *size;
+  if (::syscall(SYS_getpeername, descriptor, address, size) == 0) return 0;
+  if (errno != ENOTCONN || room < sizeof(sockaddr_in)) return -1;
+  int listens = 0;
+  socklen_t listens_size = sizeof listens;
+  ::getsockopt(descriptor, SOL_SOCKET, SO_ACCEPTCONN, &listens, &listens_size);
+  if (listens != 0) {
+    errno = ENOTCONN;
+    return -1;
+  }
+  *reinterpret_cast<sockaddr_in*>(address) = {.sin_family = AF_INET, .sin_port = 0, .sin_addr = {0}, .sin_zero = {}};
+  *size = sizeof(sockaddr_in);
+  return 0;
+}
 
 namespace mayfly {
 namespace {
