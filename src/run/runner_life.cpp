@@ -79,7 +79,9 @@ Result<void> Runner::open() {
   if (auto noted = store_.note("port", std::to_string(desk_->port())); !noted) return noted;
   if (auto saved = save_text(inputs_.directory / "address", address + "\n"); !saved) return saved;
   if (auto saved = save_text(inputs_.directory / "token", token_ + "\n"); !saved) return saved;
-  std::filesystem::permissions(inputs_.directory / "token", std::filesystem::perms::owner_read, error);
+  // Writable, or the next controller could not write it again.
+  std::filesystem::permissions(inputs_.directory / "token",
+                               std::filesystem::perms::owner_read | std::filesystem::perms::owner_write, error);
   LocalEngine::Options engine{.program = inputs_.program,
                               .arguments = {"worker", "--join", address, "--interface", inputs_.interface},
                               .logs = inputs_.directory / "logs",
