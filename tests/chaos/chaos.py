@@ -230,19 +230,18 @@ def the_controller_at_the_very_end(start):
 @case
 def a_stranger_that_joins_and_goes(start):
     run = start(workers=2)
-    run.until(0.1)
     guest = network.worker(run, "lo")
-    run.training(3)
-    run.hit(guest.pid)
-    guest.wait(HANG_S)
+    for _ in run.rounds(1, workers=3):
+        run.hit(guest.pid)
     run.finish()
+    guest.wait(HANG_S)
 
 
 def mount_small_disk(folder):
     os.makedirs(f"{folder}/disk")
     if os.geteuid() != 0:
         raise Skipped("needs root to mount a small file system")
-    mount = ["mount", "-t", "tmpfs", "-o", "size=16m", "tmpfs", f"{folder}/disk"]
+    mount = ["mount", "-t", "tmpfs", "-o", "size=24m", "tmpfs", f"{folder}/disk"]
     if subprocess.run(mount, capture_output=True, check=False).returncode:
         raise Skipped("mounting is not allowed here")
 
@@ -271,14 +270,12 @@ def a_full_disk(start):
 def a_cut_network(start):
     with network.Namespaces() as net:
         run = start(workers=1, prefix=net.inside("a"), flags=["--interface", net.link("a")])
-        run.until(0.05)
         net.start_worker(run)
-        run.training(2)
-        net.cut()
-        TALLY.add(1)
-        run.wait("the loss", lambda: run.events("lost"))
-        run.progress(run.samples // 20)
-        net.mend()
+        for _ in run.rounds(1, workers=2):
+            net.cut()
+            TALLY.add(1)
+            run.wait("the loss", lambda: run.events("lost"), may_end=True)
+            net.mend()
         run.finish()
         net.join_worker()
 

@@ -15,7 +15,7 @@ import subprocess
 import threading
 import time
 
-HANG_S = 120  # no wait is meant to take long; this only ends a hang
+HANG_S = 300  # no wait is meant to take long; this only ends a hang
 
 COUNT_JOB = """name: count
 objective: {{epochs: {epochs}}}
@@ -102,7 +102,7 @@ def alive(pid):
 
 
 class Run:
-    def __init__(self, options, name, workers=3, job=COUNT_JOB, samples=600_000, epochs=3, batch=1000,
+    def __init__(self, options, name, workers=3, job=COUNT_JOB, samples=1_000_000, epochs=3, batch=1000,
                  checkpoint="every: 2s", flags=(), prefix=(), prepare=None):
         self.mayfly = options.mayfly
         self.folder = os.path.join(options.folder, name)
