@@ -60,8 +60,8 @@ def a_worker_right_after_a_commit(start):
 def the_writer_of_a_checkpoint(start):
     run = start(workers=2, checkpoint="every: 1s")
     hits = 0
-    while hits < 3 and run.glimpse(run.partial):
-        hits += run.hit(run.checkpoint_writer())
+    while hits < 3 and (pid := run.glimpse(run.checkpoint_writer)):
+        hits += run.hit(pid)
     if hits == 0:
         raise Failure("no writer was caught writing")
     run.finish()
@@ -71,7 +71,7 @@ def the_writer_of_a_checkpoint(start):
 def everybody_during_a_checkpoint(start):
     run = start(workers=3, checkpoint="every: 1s")
     for _ in run.rounds(2, workers=2):
-        if run.glimpse(run.partial):
+        if run.glimpse(run.checkpoint_writer):
             run.kill_workers(9)
     run.finish()
 

@@ -210,9 +210,15 @@ class Run:
     def training(self, count):
         self.wait(f"{count} workers that train", lambda: self.trains(count))
 
+    def settle(self):
+        """Waits until whoever was killed is known to be gone, or the run has ended."""
+        self.wait("the dead to be noticed", lambda: self.front.poll() is not None or self.controller() and all(
+            alive(w["pid"]) for w in self.processes()["workers"] if w["pid"] > 0), may_end=True)
+
     def rounds(self, most, workers):
         """Goes on whenever so many train. A run with an end may reach it first."""
         for number in range(most):
+            self.settle()
             self.wait(f"{workers} workers that train", lambda: self.trains(workers) or self.over(), may_end=True)
             if self.over():
                 return
@@ -262,8 +268,9 @@ class Run:
     def finish(self):
         """Lets it train to its end, or stops it where it has none; then looks at what it left."""
         if not self.epochs:
-            self.training(1)
+            self.settle()
             self.progress()
+            self.training(1)
             self.front.send_signal(signal.SIGINT)
         try:
             code = self.front.wait(HANG_S)
