@@ -73,7 +73,8 @@ void Runner::begin_training() {
   phase_ = Phase::training;
   std::vector<WorkerId> missing;
   for (const auto& [worker, member] : members_) {
-    if (!crew_.alive(worker)) missing.push_back(worker);
+    // Those that are new and not ready yet are not missed.
+    if (member.joined && !crew_.alive(worker)) missing.push_back(worker);
   }
   const auto before = controller_.generation();
   for (const WorkerId worker : missing) lose(worker, "did not come back to the controller");
@@ -83,6 +84,7 @@ void Runner::begin_training() {
     if (!attached && controller_.generation() > 0 && !missing.empty()) machines_->kill(launch);
   }
   if (assigned_ && controller_.generation() == before && missing.empty()) obey(*assigned_);
+  tell_held();
   tell(Tick{});
   deliver();
 }

@@ -78,7 +78,10 @@ void Runner::on_ready(WorkerId worker, const Ready& message) {
   crew_.arrived(worker, 0);  // the first weights
   const MachineRole role = member.launch >= 0 && machines_->runs(member.launch) ? machines_->role(member.launch)
                                                                                 : MachineRole{.type = "joined"};
-  tell_at_boundary(Joined{.worker = worker, .type = role.type, .market = role.market, .price = role.price}, Seconds(2));
+  const Joined joined{.worker = worker, .type = role.type, .market = role.market, .price = role.price};
+  // Those of an earlier controller still count as there, and a machine too many would be sent away at once.
+  if (phase_ == Phase::attaching) return held_.push_back(joined);
+  tell_at_boundary(joined, Seconds(2));
 }
 
 void Runner::on_leaving(WorkerId worker, const Leaving& message) {
