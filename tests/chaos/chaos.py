@@ -229,9 +229,8 @@ def the_controller_at_the_very_end(start):
 @case
 def a_stranger_that_joins_and_goes(start):
     run = start(workers=2)
-    guest = network.worker(run, "lo")
-    for _ in run.rounds(1, workers=3):
-        run.hit(guest.pid)
+    guest = network.enter(run, "lo")
+    run.hit(guest.pid)
     run.finish()
     guest.wait(HANG_S)
 
@@ -268,13 +267,14 @@ def a_full_disk(start):
 @case
 def a_cut_network(start):
     with network.Namespaces() as net:
-        run = start(workers=1, prefix=net.inside("a"), flags=["--interface", net.link("a")])
+        run = start(workers=2, prefix=net.inside("a"), flags=["--interface", net.link("a")])
         net.start_worker(run)
-        for _ in run.rounds(1, workers=2):
-            net.cut()
-            TALLY.add(1)
-            run.wait("the loss", lambda: run.events("lost"), may_end=True)
-            net.mend()
+        lost = len(run.events("lost"))
+        net.cut()
+        TALLY.add(1)
+        run.wait("the loss", lambda: len(run.events("lost")) > lost)
+        run.progress()
+        net.mend()
         run.finish()
         net.join_worker()
 
