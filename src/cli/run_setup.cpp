@@ -131,7 +131,8 @@ Result<void> read_as(const std::string& text, const JobSpec& spec, RunSetup& set
 
 /// How fast each number of machines is: from the profile where it knows the type, else as many times as there are.
 Result<void> make_shapes(RunSetup& setup) {
-  const int most = setup.inputs.workers;
+  // Workers may join by hand, as many as the job wants.
+  const int most = std::max(setup.inputs.workers, setup.inputs.spec.most_workers.value_or(0));
   if (setup.profile) {
     auto job =
         make_job(*setup.profile, setup.catalog, {.type = setup.inputs.roles.front().type, .most_machines = most});

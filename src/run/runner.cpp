@@ -87,6 +87,7 @@ void Runner::begin_training() {
   tell_held();
   tell(Tick{});
   deliver();
+  if (std::exchange(signals_seen_, 0) > 0) stop(SIGINT);
 }
 
 void Runner::hear(WorkerId worker, const Message& message) {
@@ -123,6 +124,10 @@ void Runner::commit(const Crew::Step& step) {
   }
   obey(reaction.commands);
   tell_held();
+  if (phase_ == Phase::saving && counts) {
+    crew_.go_on(crew_.sample());  // nothing more is leased
+    return request_checkpoint();
+  }
   const bool epoch_over = epoch_ > 0 && step.range.first / epoch_ != step.range.end() / epoch_;
   if (counts) crew_.go_on(end_sample(), epoch_over && train_.validation.has_value());
   report();

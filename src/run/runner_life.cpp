@@ -25,6 +25,7 @@ constexpr Seconds kReformAfter{0.3};
 constexpr Seconds kEndPatience{5};
 constexpr Seconds kSavePatience{60};
 constexpr Seconds kSaveAgain{0.5};
+constexpr Seconds kStepPatience{5};
 /// Taken for granted before losses were seen: one an hour.
 constexpr Seconds kAssumedBetweenLosses{3600};
 
@@ -216,20 +217,25 @@ void Runner::check_checkpoint() {
 }
 
 void Runner::stop(int) {
-  if (++signals_seen_ > 1 || phase_ == Phase::ending || phase_ == Phase::attaching) {
+  if (++signals_seen_ > 1 || phase_ == Phase::ending) {
     if (!ended_) ended_ = RunEnd::stopped;
     machines_->close();
     machines_->kill_all();
     return loop_.stop();
   }
-  if (phase_ == Phase::saving) return;
+  if (phase_ != Phase::training) return;  // looked at again when those who hold the state are back
   phase_ = Phase::saving;
   machines_->close();
-  if (crew_.sample() <= checkpoint_sample_) return end(RunEnd::stopped);
+  const bool held =
+      std::any_of(crew_.ranks().begin(), crew_.ranks().end(), [&](WorkerId worker) { return crew_.alive(worker); });
+  if (!held || crew_.sample() <= checkpoint_sample_) return end(RunEnd::stopped);
   calls_.say("saving; once more to end at once");
-  patience_.start(kSavePatience, [this] { fail_run("stopped, but no worker could write a last checkpoint"); });
-  request_checkpoint();
-  deliver();
+  // The step in hand is waited for, if it does not take too long.
+  patience_.start(kStepPatience, [this] {
+    patience_.start(kSavePatience, [this] { fail_run("stopped, but no worker could write a last checkpoint"); });
+    request_checkpoint();
+    deliver();
+  });
 }
 
 void Runner::end(RunEnd how) {

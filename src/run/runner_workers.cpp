@@ -121,7 +121,10 @@ void Runner::on_written(const CheckpointWritten& message) {
   checkpoint_sample_ = std::max(checkpoint_sample_, message.sample);
   tell(CheckpointDone{static_cast<double>(message.sample)});
   for (const WorkerId worker : std::exchange(to_release_, {})) dismiss(worker, "released");
-  if (phase_ == Phase::saving) end(RunEnd::stopped);
+  if (phase_ != Phase::saving) return;
+  // One that was asked for earlier may come first.
+  if (ended_ || message.sample >= crew_.sample()) return end(RunEnd::stopped);
+  request_checkpoint();
 }
 
 void Runner::on_not_written(const CheckpointFailed& message) {
