@@ -237,20 +237,29 @@ std::filesystem::path new_directory(const std::string& name) {
 
 }  // namespace
 
+std::vector<std::pair<const char*, std::string*>> RunFlags::texts() {
+  return {{"job", &job},
+          {"plan", &plan},
+          {"as", &as},
+          {"trace", &trace},
+          {"speed", &speed},
+          {"policy", &policy},
+          {"notice", &notice},
+          {"interface", &interface},
+          {"catalog", &catalog},
+          {"orphan_after", &orphan_after},
+          {"format_of_trace", &trace_flags.format},
+          {"polarity", &trace_flags.polarity},
+          {"gap", &trace_flags.gap},
+          {"type", &trace_flags.type},
+          {"zone", &trace_flags.zone},
+          {"observation", &trace_flags.observation}};
+}
+
 Json RunFlags::json() const {
-  return {{"format", "mayfly-request/1"},
-          {"job", job},
-          {"plan", plan},
-          {"as", as},
-          {"trace", trace},
-          {"speed", speed},
-          {"policy", policy},
-          {"notice", notice},
-          {"interface", interface},
-          {"catalog", catalog},
-          {"workers", workers ? Json(*workers) : Json()},
-          {"orphan_after", orphan_after},
-          {"seed", seed}};
+  Json json{{"format", "mayfly-request/1"}, {"workers", workers ? Json(*workers) : Json()}, {"seed", seed}};
+  for (const auto& [key, text] : RunFlags(*this).texts()) json[key] = *text;
+  return json;
 }
 
 Result<RunFlags> RunFlags::parse(const std::string& text, const std::string& file) {
@@ -258,11 +267,7 @@ Result<RunFlags> RunFlags::parse(const std::string& text, const std::string& fil
   if (!json.is_object() || json.value("format", Json()) != "mayfly-request/1")
     return fail("{}: want the request of a run, format mayfly-request/1", file);
   RunFlags flags;
-  for (const auto& [key, field] :
-       {std::pair{"job", &flags.job}, std::pair{"plan", &flags.plan}, std::pair{"as", &flags.as},
-        std::pair{"trace", &flags.trace}, std::pair{"speed", &flags.speed}, std::pair{"policy", &flags.policy},
-        std::pair{"notice", &flags.notice}, std::pair{"interface", &flags.interface},
-        std::pair{"catalog", &flags.catalog}, std::pair{"orphan_after", &flags.orphan_after}}) {
+  for (const auto& [key, field] : flags.texts()) {
     if (!json.contains(key) || !json[key].is_string()) return fail("{}: {}: want a text", file, key);
     *field = json[key].get<std::string>();
   }

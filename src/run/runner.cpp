@@ -259,13 +259,15 @@ void Runner::obey(const Wake& command) {
 }
 
 void Runner::deliver() {
+  if (crew_.formation() != formation_seen_) {
+    formation_seen_ = crew_.formation();
+    formation_time_ = now();
+    if (guard_) guard_->begin(static_cast<int>(crew_.ranks().size()));
+    // Before anybody hears of it: the number must not be used again.
+    if (const auto noted = store_.note("formation", std::to_string(formation_seen_)); !noted)
+      return fail_run(noted.error().message);
+  }
   for (const Crew::Letter& letter : crew_.letters()) desk_->send(letter.to, letter.message);
-  if (crew_.formation() == formation_seen_) return;
-  formation_seen_ = crew_.formation();
-  formation_time_ = now();
-  if (guard_) guard_->begin(static_cast<int>(crew_.ranks().size()));
-  if (const auto noted = store_.note("formation", std::to_string(formation_seen_)); !noted)
-    fail_run(noted.error().message);
 }
 
 void Runner::dismiss(WorkerId worker, const std::string& why) {

@@ -59,11 +59,8 @@ Result<void> Runner::open() {
   std::filesystem::create_directories(inputs_.directory / "logs", error);
   std::filesystem::create_directories(checkpoints(), error);
   if (error) return fail("{}: cannot create: {}", checkpoints().string(), error.message());
-  token_ = store_.noted("token").value_or("");
-  if (token_.empty()) {
-    token_ = fresh_token();
-    if (auto noted = store_.note("token", token_); !noted) return noted;
-  }
+  const auto kept = load_text(inputs_.directory / "token");
+  token_ = kept ? std::string(trimmed(*kept)) : fresh_token();
   if (auto restored = restore(); !restored) return restored;
   const auto port = store_.noted("port");
   Desk::Calls calls{.hello = [this](const Hello& word) { return hello(word); },
@@ -95,8 +92,13 @@ Result<void> Runner::open() {
                       .changed = [this] { write_processes(); }});
   const Json processes = Json::parse(store_.noted("processes").value_or("[]"), nullptr, false);
   const int launch = parse_integer(store_.noted("launch").value_or("0")).value_or(0);
+  if (controller_.finished()) machines_->close();
   if (auto begun = machines_->begin(launch, processes.is_array() ? processes : Json::array()); !begun) return begun;
-  if (members_.empty()) {
+  if (controller_.finished()) {
+    // Its controller died after the last word was stored.
+    machines_->kill_all();
+    end(controller_.why_finished() == Finish::Why::target ? RunEnd::trained : RunEnd::budget);
+  } else if (members_.empty()) {
     begin_training();
   } else {
     patience_.start(2 * inputs_.times.lease, [this] { begin_training(); });
