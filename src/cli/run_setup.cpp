@@ -258,7 +258,8 @@ std::vector<std::pair<const char*, std::string*>> RunFlags::texts() {
 
 Json RunFlags::json() const {
   Json json{{"format", "mayfly-request/1"}, {"workers", workers ? Json(*workers) : Json()}, {"seed", seed}};
-  for (const auto& [key, text] : RunFlags(*this).texts()) json[key] = *text;
+  RunFlags copy = *this;
+  for (const auto& [key, text] : copy.texts()) json[key] = *text;
   return json;
 }
 
