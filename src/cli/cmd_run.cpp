@@ -100,10 +100,14 @@ int run(const Options& options) {
   const auto agree = agreed(setup, options);
   if (!agree) return bad_input(agree.error());
   if (!*agree) return kDone;
+  std::error_code error;
   if (const auto written = write_request(options.flags, setup); !written) return bad_input(written.error());
-  fmt::print(stderr, "{}: {} worker{} in {}\n", setup.inputs.spec.name, setup.inputs.workers,
-             setup.inputs.workers == 1 ? "" : "s", setup.inputs.directory.string());
-  return start(setup, options);
+  note(fmt::format("{}: {} worker{} in {}", setup.inputs.spec.name, setup.inputs.workers,
+                   setup.inputs.workers == 1 ? "" : "s", setup.inputs.directory.string()));
+  const int code = start(setup, options);
+  // Nothing was trained; the message says all there is to know.
+  if (code == kBadInput) std::filesystem::remove_all(setup.inputs.directory, error);
+  return code;
 }
 
 int resume(const Options& options) {

@@ -59,16 +59,12 @@ Message written(const std::filesystem::path& directory, const TrainerState& stat
 }  // namespace
 
 void CheckpointWriter::write(const std::filesystem::path& directory, const TrainerState& state, Trainer& trainer) {
-  if (busy_) return told_(CheckpointFailed{.sample = state.sample, .what = "another one is still being written"});
-  finish();
+  finish();  // an earlier one may still be on its way to the disk
   const auto start = Clock::now();
   const auto copy = copy_of(trainer);
   const Seconds stall = Clock::now() - start;
-  busy_ = true;
   thread_ = std::thread([this, directory, state, copy, stall] {
-    auto result = written(directory, state, *copy, stall);
-    busy_ = false;
-    told_(std::move(result));
+    told_(written(directory, state, *copy, stall));
   });
 }
 

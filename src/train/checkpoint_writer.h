@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <filesystem>
 #include <functional>
 #include <thread>
@@ -20,13 +19,12 @@ class CheckpointWriter {
   /// Waits for the one in hand.
   ~CheckpointWriter() { finish(); }
 
-  /// Copies the trainer's state, then returns; refused with CheckpointFailed while one is being written.
+  /// Waits for the one in hand, copies the trainer's state, then returns.
   void write(const std::filesystem::path& directory, const TrainerState& state, Trainer& trainer);
   void finish();
 
  private:
   std::function<void(Message)> told_;
-  std::atomic<bool> busy_ = false;
   std::thread thread_{};
 };
 

@@ -112,6 +112,7 @@ while IFS= read -r line; do
   rm -rf "$scratch/made" && mkdir "$scratch/made"
   arguments=${command//'{}'/\'$path\'}
   arguments=${arguments//'{out}'/\'$scratch/made/out\'}
+  arguments=${arguments//'{folder}'/\'$folder\'}
   eval "set -- $arguments"
   (ulimit -v $limit && cd "$scratch" && exec timeout -k 2 $seconds "$mayfly" "$@") >"$scratch/out" 2>"$scratch/err" </dev/null
   wrong=$(check "$file: mayfly $command" "$file" "$code" "$text" $?)

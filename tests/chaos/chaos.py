@@ -211,6 +211,23 @@ def the_front(start):
 
 
 @case
+def a_journal_replayed_to_the_same_decisions(start):
+    """A controller that starts anew makes its journal from the events alone."""
+    run = start(workers=3, epochs=3)
+    run.until(0.1)
+    run.kill_workers(1)
+    run.finish()
+    # Steps that follow each other are one line or several, as the clock would have it.
+    decisions = [line for line in run.journal() if line.get("event") != "committed"]
+    run.resume()
+    run.finish()
+    again = [line for line in run.journal() if line.get("event") != "committed"]
+    if again != decisions:
+        raise Failure(f"{len(decisions)} lines were decided, {len(again)} when replayed; the first that differs: "
+                      f"{next(pair for pair in zip(decisions + [None], again + [None]) if pair[0] != pair[1])}")
+
+
+@case
 def a_worker_at_the_very_end(start):
     run = start(workers=3, epochs=2, checkpoint="every: 1h")
     run.glimpse(lambda: run.partial() or run.committed() >= run.target())
