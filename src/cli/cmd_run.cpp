@@ -101,12 +101,13 @@ int run(const Options& options) {
   if (!agree) return bad_input(agree.error());
   if (!*agree) return kDone;
   std::error_code error;
+  const bool fresh = !std::filesystem::exists(setup.inputs.directory, error);
   if (const auto written = write_request(options.flags, setup); !written) return bad_input(written.error());
   note(fmt::format("{}: {} worker{} in {}", setup.inputs.spec.name, setup.inputs.workers,
                    setup.inputs.workers == 1 ? "" : "s", setup.inputs.directory.string()));
   const int code = start(setup, options);
-  // Nothing was trained; the message says all there is to know.
-  if (code == kBadInput) std::filesystem::remove_all(setup.inputs.directory, error);
+  // Nothing was trained; the message says all there is to know. A folder that was there before is left alone.
+  if (code == kBadInput && fresh) std::filesystem::remove_all(setup.inputs.directory, error);
   return code;
 }
 
