@@ -5,7 +5,7 @@ mayfly=$(realpath "$1")
 cd "$(dirname "$0")/../examples"
 passed=0
 failed=0
-# Those that train for real have no expected output: tests/chaos looks at what they leave.
+# What trains for real prints times; CTest's `survive` looks at it.
 for run in */run.sh; do
   folder=$(dirname "$run")
   [ -e "$folder/expected.txt" ] || continue

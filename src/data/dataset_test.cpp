@@ -177,7 +177,7 @@ TEST_F(Files, IdxSaysWhatIsWrong) {
       {"long", "l", "long: 29 bytes, want 28 as its header says"},
       {"huge", "l", "huge: header says more than 2147483648 bytes follow"},
       {"l", "l", "l: 10 bytes, want a header of 16"},
-      {"i", "i", "i: begins with 0x00000803, want 0x00000801 (idx, bytes, 1 dimension)"},
+      {"i", "i", "i: begins with 00000803, want 00000801 (hexadecimal; idx, bytes, 1 dimension)"},
       {"i", "none", "none: header says nothing is in it, want at least one sample"},
       {"i", "stub", "stub: 2 bytes, want a header of 8"},
   };

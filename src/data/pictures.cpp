@@ -25,8 +25,8 @@ Result<IdxHeader> parse_idx_header(std::string_view bytes, const std::string& fi
   const auto magic = big_endian(bytes, 0);
   const auto wanted = static_cast<std::uint32_t>(kBytes + dimensions);
   if (magic != wanted)
-    return fail("{}: begins with {:#010x}, want {:#010x} (idx, bytes, {} dimension{})", file, magic, wanted, dimensions,
-                dimensions > 1 ? "s" : "");
+    return fail("{}: begins with {:08x}, want {:08x} (hexadecimal; idx, bytes, {} dimension{})", file, magic, wanted,
+                dimensions, dimensions > 1 ? "s" : "");
   constexpr std::uint64_t kMost = std::uint64_t{1} << 31;
   std::uint64_t product = 1;
   for (std::size_t i = 0; i < dimensions; ++i) {
