@@ -107,6 +107,8 @@ Result<std::optional<NoPlan>> make_own_plan(Question& question, RunSetup& setup)
                               {line.type, line.market, line.rate});
   setup.inputs.forecast.time = Seconds(plan.time.middle);
   setup.inputs.forecast.cost = Usd{plan.cost.middle};
+  if (setup.inputs.spec.loss && plan.speed)
+    setup.inputs.forecast.samples = plan.iterations * setup.inputs.spec.train->batch;
   setup.inputs.priced = true;
   return std::nullopt;
 }
@@ -134,15 +136,50 @@ Result<void> make_shapes(RunSetup& setup) {
     auto job =
         make_job(*setup.profile, setup.catalog, {.type = setup.inputs.roles.front().type, .most_machines = most});
     if (!job) return unexpected(job.error());
-    setup.job = *std::move(job);
+    setup.job.emplace(*std::move(job));
     if (const auto best = setup.job->shapes.best(most))
       setup.inputs.forecast.samples_per_s = setup.job->shapes.speed(*best);
     setup.inputs.profile = &*setup.profile;
   } else {
-    setup.job = unmeasured_job(most);
+    setup.job.emplace(unmeasured_job(most));
   }
   setup.inputs.job = &*setup.job;
   return {};
+}
+
+/// `plan --existing --progress` of the moment.
+std::vector<MachineRole> cheapest_addition(const RunSetup& setup, PlanRequest request, const Shortfall& shortfall) {
+  for (const MachineRole& role : shortfall.machines) {
+    const auto same = std::find_if(request.existing.begin(), request.existing.end(),
+                                   [&](const MachineCount& count) { return count.type == role.type; });
+    if (same == request.existing.end()) {
+      request.existing.push_back({role.type, 1});
+    } else {
+      ++same->count;
+    }
+  }
+  request.progress = Progress{.elapsed = shortfall.elapsed};
+  if (std::holds_alternative<ToLoss>(request.target)) {
+    if (!shortfall.loss) return {};
+    request.progress->reached = ToLoss{*shortfall.loss};
+  } else if (std::holds_alternative<ForEpochs>(request.target)) {
+    request.progress->reached = ForEpochs{shortfall.epochs};
+  } else {
+    return {};
+  }
+  request.markets = {Market::on_demand};
+  request.frontier = false;
+  const auto answer = make_plan(*setup.profile, setup.catalog, request);
+  const auto* plan = answer ? std::get_if<Plan>(&*answer) : nullptr;
+  std::vector<MachineRole> roles;
+  if (plan == nullptr) return roles;
+  for (const MachineCount& more : plan->addition) {
+    const auto type = lookup(setup.catalog, more.type);
+    if (!type || !(*type)->on_demand) return {};
+    roles.insert(roles.end(), static_cast<std::size_t>(more.count),
+                 {more.type, Market::on_demand, (*type)->on_demand->rate});
+  }
+  return roles;
 }
 
 Result<void> set_weather(const RunFlags& flags, RunSetup& setup) {
@@ -281,6 +318,10 @@ Result<std::variant<std::unique_ptr<RunSetup>, NoPlan>> set_up(const RunFlags& f
   if (inputs.roles.empty()) inputs.roles.push_back({});
   inputs.roles.resize(static_cast<std::size_t>(inputs.workers), inputs.roles.back());
   if (const auto shaped = make_shapes(*setup); !shaped) return unexpected(shaped.error());
+  if (setup->profile && inputs.priced)
+    inputs.addition = [owner = setup.get(), request = question.request](const Shortfall& shortfall) {
+      return cheapest_addition(*owner, request, shortfall);
+    };
   if (const auto set = set_weather(flags, *setup); !set) return unexpected(set.error());
   if (const auto set = set_times(flags, inputs); !set) return unexpected(set.error());
   inputs.policy = setup->profile ? PolicyName::liveput : PolicyName::ideal;

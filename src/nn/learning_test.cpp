@@ -1,3 +1,4 @@
+#include <ATen/core/ivalue.h>  // first: nn/network.h
 #include <gtest/gtest.h>
 #include <torch/script.h>
 #include <torch/torch.h>

@@ -1,5 +1,7 @@
 #pragma once
 
+// First: clang in C++20 wants IValue complete before torch.h makes vectors of it.
+#include <ATen/core/ivalue.h>
 #include <torch/torch.h>
 
 #include <filesystem>

@@ -1,7 +1,5 @@
 #include "nn/trainer.h"
 
-#include <torch/torch.h>
-
 #include <algorithm>
 #include <numeric>
 

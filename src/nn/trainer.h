@@ -21,7 +21,9 @@ struct Evaluation {
 };
 
 /// A network and its optimiser: everything that LibTorch does for mayfly. A step has two halves, so that an update
-/// waits until it is known to count: compute() leaves the weights as they are, apply() moves them. One thread.
+/// waits until it is known to count: compute() leaves the state as it is, apply() moves it. With one worker the two are
+/// a plain LibTorch loop to the bit. One thread. What LibTorch throws after make() (no memory left, an error inside a
+/// script) passes through.
 class Trainer {
  public:
   /// First weights drawn from the spec's seed: equal in every process. TorchScript files are relative to `folder`.
@@ -35,8 +37,9 @@ class Trainer {
   /// applied.
   virtual double compute(const Dataset& data, std::span<const std::int64_t> samples, double share,
                          std::int64_t place) = 0;
-  /// What the workers add up between the two halves: gradients times share, running statistics times share, in one
-  /// piece. Valid until the next compute().
+  /// What the workers add up between the two halves: gradients times share (as they are where the job adds up losses),
+  /// running statistics and what counters gained, times share, in one piece. Shares of a step must add up to 1. Valid
+  /// until the next compute().
   virtual std::span<float> exchange() = 0;
   /// Moves the weights by the sum in exchange(). `step` counts from 0 over the whole run; `workers` matters only where
   /// the job scales the rate.

@@ -1,8 +1,6 @@
 #include "nn/trainer.h"
 
 #include <gtest/gtest.h>
-#include <torch/script.h>
-#include <torch/torch.h>
 #include <unistd.h>
 
 #include <algorithm>

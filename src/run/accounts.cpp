@@ -16,7 +16,7 @@ void Accounts::preempted(Seconds now, bool trained) {
   if (trained) open_.push_back(now);
 }
 
-void Accounts::committed(Seconds now, std::int64_t, std::int64_t samples, double loss) {
+void Accounts::committed(Seconds now, std::int64_t samples, double loss) {
   for (const Seconds lost : open_) recoveries_.push_back(now - lost);
   open_.clear();
   recent_.push_back({now, samples});

@@ -13,7 +13,7 @@ namespace mayfly {
 class Accounts {
  public:
   void preempted(Seconds now, bool trained);
-  void committed(Seconds now, std::int64_t sample, std::int64_t samples, double loss);
+  void committed(Seconds now, std::int64_t samples, double loss);
   /// The training fell back to this sample.
   void rolled_back(std::int64_t from, std::int64_t to);
 

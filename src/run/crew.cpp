@@ -120,6 +120,7 @@ void Crew::form(int source, bool from_checkpoint, const std::string& checkpoint)
   formed_.clear();
   reports_.clear();
   broken_ = false;
+  untold_ = false;
   phase_ = Phase::gathering;
   ++formation_;
   std::vector<int> receivers;
@@ -239,6 +240,7 @@ void Crew::commit() {
   }
   lease_.reset();
   reports_.clear();
+  untold_ = true;
 }
 
 void Crew::go_on(std::int64_t end, bool evaluate) {
@@ -254,6 +256,7 @@ void Crew::go_on(std::int64_t end, bool evaluate) {
   } else {
     counts_.clear();
   }
+  untold_ = false;
   send_all(Proceed{.formation = formation_,
                    .committed = sample_,
                    .step = (sample_ + batch_ - 1) / batch_,
@@ -274,7 +277,7 @@ void Crew::split(int samples) {
 }
 
 bool Crew::write_checkpoint() {
-  checkpoint_wanted_ = phase_ != Phase::training || broken_;
+  checkpoint_wanted_ = phase_ != Phase::training || broken_ || untold_;
   if (checkpoint_wanted_) return false;
   writer_ = ranks_[0];
   send(*writer_, WriteCheckpoint{formation_});

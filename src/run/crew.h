@@ -112,6 +112,7 @@ class Crew {
   std::int64_t generation_ = 0;
   Phase phase_ = Phase::idle;
   bool broken_ = false;
+  bool untold_ = false;  ///< a step was committed, and nobody has heard of it
   bool checkpoint_wanted_ = false;
   std::optional<WorkerId> writer_{};  ///< was asked for a checkpoint and has not answered
   std::vector<WorkerId> members_{};   ///< as assigned

@@ -61,14 +61,18 @@ void Machines::start_or_say(const MachineRole& role) {
   if (const auto started = start(role); !started) calls_.say(started.error().message);
 }
 
-Result<void> Machines::acquire(Market market, int count) {
+MachineRole Machines::spare_role(Market market) const {
   MachineRole role = inputs_.roles.back();
   role.market = market;
-  if (market == Market::on_demand && inputs_.job != nullptr && inputs_.priced) role.price = inputs_.job->on_demand;
-  for (int i = 0; i < count; ++i) {
-    if (static_cast<int>(running()) >= inputs_.workers)
-      return fail("no core is free for a {} machine: this run may use {} at a time (--workers)", name(market),
-                  inputs_.workers);
+  if (market == Market::on_demand && inputs_.priced) role.price = inputs_.job->on_demand;
+  return role;
+}
+
+Result<void> Machines::acquire(const std::vector<MachineRole>& roles) {
+  if (running() + roles.size() > static_cast<std::size_t>(inputs_.workers))
+    return fail("{} more machine{} would help, but this run may use {} at a time (--workers)", roles.size(),
+                roles.size() == 1 ? "" : "s", inputs_.workers);
+  for (const MachineRole& role : roles) {
     if (auto started = start(role); !started) return started;
   }
   return {};

@@ -31,8 +31,10 @@ class Machines {
 
   /// Launches are numbered from `next_launch` on.
   Result<void> begin(int next_launch, const Json& processes);
-  /// Orders more, bought in this market.
-  Result<void> acquire(Market market, int count);
+  /// Orders more; none where there is no room for all.
+  Result<void> acquire(const std::vector<MachineRole>& roles);
+  /// One more of what there is, bought in this market.
+  MachineRole spare_role(Market market) const;
   /// Not wanted any more: killed after a while if it does not leave by itself, and not replaced.
   void release(int launch, Seconds patience);
   /// Silent: ended at once; replaced as if it had been lost.

@@ -65,7 +65,7 @@ Json summary_json(const RunSummary& summary) {
 
 RunSummary Runner::summary() const {
   RunSummary summary{.end = ended_.value_or(RunEnd::stopped),
-                     .loss = accounts_.loss(),
+                     .loss = guard_ && guard_->training_loss() ? guard_->training_loss() : accounts_.loss(),
                      .validation_loss = validation_loss_,
                      .accuracy = accuracy_,
                      .samples_redone = accounts_.redone(),
@@ -91,8 +91,7 @@ RunSummary Runner::summary() const {
   const auto& spec = inputs_.spec;
   if (summary.end == RunEnd::trained || summary.end == RunEnd::budget) {
     if (spec.deadline && summary.time > *spec.deadline) summary.missed.emplace_back("deadline");
-    if (spec.loss && (summary.end != RunEnd::trained || !summary.loss || *summary.loss > *spec.loss))
-      summary.missed.emplace_back("loss");
+    if (spec.loss && !(guard_ && guard_->loss_reached())) summary.missed.emplace_back("loss");
     if (summary.end == RunEnd::budget && !spec.loss) summary.missed.emplace_back(spec.epochs ? "epochs" : "steps");
     if (spec.budget && summary.cost && *summary.cost > *spec.budget * 1.001) summary.missed.emplace_back("budget");
   }

@@ -28,6 +28,15 @@ struct Forecast {
   std::optional<Seconds> time{};
   std::optional<Usd> cost{};
   std::optional<double> samples_per_s{};
+  std::optional<double> samples{};  ///< to the promised loss
+};
+
+/// Where a run stands when it needs more machines.
+struct Shortfall {
+  std::vector<MachineRole> machines{};
+  Seconds elapsed{};
+  double epochs = 0;
+  std::optional<double> loss{};
 };
 
 /// Everything a run needs, all of it known before it starts.
@@ -48,6 +57,8 @@ struct RunInputs {
   const Profile* profile = nullptr;   ///< where there is one; outlives the run
   PolicyName policy = PolicyName::liveput;
   Forecast forecast{};
+  /// The cheapest machines that put a promise right again; none, where nothing is known of others than those it has.
+  std::function<std::vector<MachineRole>(const Shortfall&)> addition{};
   RunTimes times{};
   std::uint64_t seed = 1;
 };

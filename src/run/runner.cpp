@@ -96,7 +96,7 @@ void Runner::hear(WorkerId worker, const Message& message) {
   if (const auto* unable = std::get_if<Unable>(&message)) return on_unable(worker, *unable);
   const auto step = crew_.hear(worker, message);
   if (step && step->range.count == 0) {
-    learn(*step);
+    learn(*step, Seconds(0));
   } else if (step) {
     commit(*step);
   } else if (crew_.training() && !held_.empty() && crew_.awaited().empty()) {
@@ -113,11 +113,12 @@ void Runner::commit(const Crew::Step& step) {
   if (!remember(event)) return;
   const Reaction reaction = controller_.step(event.time, event.event);
   journal_.add(event, reaction.records);
+  const Seconds took = now() - event.time;
   const bool counts = controller_.committed() == static_cast<double>(step.range.end());
   if (counts) {
     crew_.commit();
-    accounts_.committed(event.time, step.range.end(), step.range.count, step.loss);
-    learn(step);
+    accounts_.committed(event.time, step.range.count, step.loss);
+    learn(step, took);
   }
   obey(reaction.commands);
   tell_held();
@@ -126,12 +127,22 @@ void Runner::commit(const Crew::Step& step) {
   report();
 }
 
-void Runner::learn(const Crew::Step& step) {
-  if (step.validation_loss) validation_loss_ = step.validation_loss;
-  if (step.accuracy) accuracy_ = step.accuracy;
-  if (step.validation_loss)
+void Runner::learn(const Crew::Step& step, Seconds commit) {
+  if (step.validation_loss) {
+    validation_loss_ = step.validation_loss;
+    accuracy_ = step.accuracy;
     remark(fmt::format("validation loss {:.4f}, accuracy {:.1f} %", *step.validation_loss,
                        100 * step.accuracy.value_or(0)));
+  }
+  if (!guard_) return;
+  const auto findings = guard_->saw(
+      step, commit, {.now = now(), .spent = controller_.spent(), .samples = crew_.sample(), .target = target_});
+  for (const std::string& text : findings.sayings) say(text);
+  if (findings.estimated && target_ != static_cast<std::int64_t>(*findings.estimated)) {
+    target_ = static_cast<std::int64_t>(*findings.estimated);
+    tell(Estimated{*findings.estimated});
+  }
+  if (findings.ratio) tell(Measured{*findings.ratio});
 }
 
 void Runner::tell(const Event& event) {
@@ -187,6 +198,7 @@ void Runner::roll_back() {
     say(fmt::format("nobody holds the state: {} samples are trained again from {}", before - sample,
                     found.checkpoint ? found.checkpoint->path.filename().string() : "the first weights"));
     accounts_.rolled_back(before, sample);
+    if (guard_) guard_->roll_back(sample);
   }
   tell(RolledBack{.generation = controller_.generation(), .sample = static_cast<double>(sample)});
   if (controller_.committed() != static_cast<double>(sample)) {
@@ -206,10 +218,16 @@ void Runner::obey(const Pause&) {
 }
 
 void Runner::obey(const Acquire& command) {
-  const auto acquired = machines_->acquire(command.market, command.count);
-  remark(acquired ? fmt::format("{} machine{} ordered {}", command.count, command.count == 1 ? "" : "s",
-                                name(command.market))
-                  : fmt::format("cannot order: {}", acquired.error().message));
+  if (phase_ != Phase::training) return;
+  Shortfall shortfall{.elapsed = now(), .loss = guard_ ? guard_->training_loss() : std::nullopt};
+  for (const int launch : machines_->launches()) shortfall.machines.push_back(machines_->role(launch));
+  if (epoch_ > 0) shortfall.epochs = static_cast<double>(crew_.sample()) / static_cast<double>(epoch_);
+  std::vector<MachineRole> roles = inputs_.addition ? inputs_.addition(shortfall) : std::vector<MachineRole>{};
+  if (roles.empty()) roles.assign(static_cast<std::size_t>(command.count), machines_->spare_role(command.market));
+  const auto acquired = machines_->acquire(roles);
+  say(acquired ? fmt::format("the promise is at risk: {} x {} ordered, {}", roles.size(), roles[0].type,
+                             name(roles[0].market))
+               : fmt::format("the promise is at risk: {}", acquired.error().message));
 }
 
 void Runner::obey(const Release& command) {
@@ -239,6 +257,7 @@ void Runner::deliver() {
   if (crew_.formation() == formation_seen_) return;
   formation_seen_ = crew_.formation();
   formation_time_ = now();
+  if (guard_) guard_->begin(static_cast<int>(crew_.ranks().size()));
   if (const auto noted = store_.note("formation", std::to_string(formation_seen_)); !noted)
     fail_run(noted.error().message);
 }

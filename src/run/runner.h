@@ -11,6 +11,7 @@
 #include "run/accounts.h"
 #include "run/crew.h"
 #include "run/desk.h"
+#include "run/guard.h"
 #include "run/journal.h"
 #include "run/machines.h"
 #include "run/run.h"
@@ -63,7 +64,7 @@ class Runner {
   void on_not_written(const CheckpointFailed& message);
   void on_unable(WorkerId worker, const Unable& message);
   void commit(const Crew::Step& step);
-  void learn(const Crew::Step& step);
+  void learn(const Crew::Step& step, Seconds commit);
 
   // What becomes of them.
   void link_closed(WorkerId worker);
@@ -114,6 +115,7 @@ class Runner {
   Controller controller_;
   Crew crew_;
   Accounts accounts_{};
+  std::optional<Guard> guard_{};  ///< as soon as the size of an epoch is known
   std::unique_ptr<Desk> desk_{};
   std::unique_ptr<Machines> machines_{};
   std::unique_ptr<SignalWatch> signals_{};
@@ -141,7 +143,6 @@ class Runner {
   Seconds reported_{};
   std::optional<double> validation_loss_{};
   std::optional<double> accuracy_{};
-  std::optional<double> final_loss_{};
   std::optional<RunEnd> ended_{};
   std::optional<std::string> failure_{};
   int signals_seen_ = 0;

@@ -8,8 +8,8 @@
 
 #include "base/file.h"
 #include "base/text.h"
-#include "predict/checkpoint_interval.h"
 #include "data/checkpoint.h"
+#include "predict/checkpoint_interval.h"
 #include "run/runner.h"
 
 namespace mayfly {
@@ -23,6 +23,7 @@ constexpr Seconds kFormationPatience{10};
 constexpr Seconds kReformAfter{0.3};
 constexpr Seconds kEndPatience{5};
 constexpr Seconds kSavePatience{60};
+constexpr Seconds kSaveAgain{0.5};
 /// Machines that end before they are ready, in a row, until the run is given up.
 constexpr int kMostFailedStarts = 5;
 /// Taken for granted before losses were seen: one an hour.
@@ -133,6 +134,7 @@ Result<void> Runner::restore() {
   if (assigned_) assigned_->next_sample = controller_.committed();
   last_worker_ = std::max(last_worker_, parse_integer(store_.noted("worker").value_or("0")).value_or(0));
   epoch_ = parse_integer(store_.noted("epoch").value_or("0")).value_or(0);
+  if (epoch_ > 0) guard_.emplace(inputs_, epoch_);
   checkpoint_time_ = last_now_;
   crew_ = Crew(train_.batch, parse_integer(store_.noted("formation").value_or("0")).value_or(0));
   if (const auto committed = static_cast<std::int64_t>(controller_.committed()); committed > 0)
@@ -192,8 +194,9 @@ void Runner::on_ready(WorkerId worker, const Ready& message) {
     epoch_ = message.samples;
     if (const auto noted = store_.note("epoch", std::to_string(epoch_)); !noted) return fail_run(noted.error().message);
   }
+  if (!guard_) guard_.emplace(inputs_, epoch_);
   if (!target_) {
-    std::optional<double> samples;
+    std::optional<double> samples = inputs_.forecast.samples;
     if (inputs_.spec.epochs) samples = std::ceil(*inputs_.spec.epochs * static_cast<double>(epoch_));
     if (inputs_.spec.steps) samples = *inputs_.spec.steps * train_.batch;
     if (samples) {
@@ -255,12 +258,6 @@ void Runner::on_not_written(const CheckpointFailed& message) {
   for (const WorkerId worker : std::exchange(to_release_, {})) dismiss(worker, "released");
   if (phase_ == Phase::saving)
     return fail_run(fmt::format("stopped, but the last checkpoint could not be written: {}", message.what));
-  // At the target nothing else is left to do.
-  if (target_ && controller_.committed() >= static_cast<double>(*target_))
-    patience_.start(Seconds(2), [this] {
-      request_checkpoint();
-      deliver();
-    });
 }
 
 void Runner::link_closed(WorkerId worker) {
@@ -359,6 +356,12 @@ void Runner::check_formation() {
 void Runner::check_checkpoint() {
   if (phase_ != Phase::training || checkpoint_asked_ || !crew_.training()) return;
   if (crew_.sample() <= checkpoint_sample_) return;
+  if (target_ && crew_.sample() >= *target_) {
+    // Nothing else is left to do; the last attempt failed or was of an earlier state.
+    if (now() - checkpoint_time_ < kSaveAgain) return;
+    request_checkpoint();
+    return deliver();
+  }
   const Seconds between = (now() + kAssumedBetweenLosses) / (accounts_.preemptions() + 1);
   const Seconds interval = train_.checkpoint.every.value_or(checkpoint_interval(checkpoint_cost_, between));
   if (now() - checkpoint_time_ < interval) return;
