@@ -12,8 +12,7 @@ namespace mayfly {
 namespace {
 
 /// Losses this close together are answered by one decision.
-constexpr Seconds kSettle{0.02};
-constexpr Seconds kPulse{0.25};
+constexpr Seconds kSettle{0.005};
 
 ControllerOptions controller_options(const RunInputs& inputs) {
   // The number of samples is told as soon as it is known.
@@ -50,7 +49,7 @@ Runner::Runner(const RunInputs& inputs, const RunCalls& calls, Store store, Jour
   controller_.keep_journal(true);
 }
 
-Seconds Runner::now() const { return std::max(last_now_, Seconds(std::chrono::system_clock::now() - zero_)); }
+Seconds Runner::now() const { return std::max(last_now_, Seconds(std::chrono::steady_clock::now() - zero_)); }
 
 std::int64_t Runner::end_sample() const { return target_.value_or(std::int64_t{1} << 60); }
 

@@ -110,7 +110,7 @@ class Runner {
   Journal journal_;
   Loop loop_{};
   std::string token_{};
-  std::chrono::system_clock::time_point zero_{};
+  std::chrono::steady_clock::time_point zero_{};  ///< of the run's time, which stands still while nobody drives it
   Seconds last_now_{};
   Controller controller_;
   Crew crew_;
@@ -133,7 +133,7 @@ class Runner {
   std::int64_t epoch_ = 0;  ///< samples; 0: no worker has said so far
   bool checkpoint_asked_ = false;
   Seconds checkpoint_time_{};  ///< when the last was written or given up
-  Seconds checkpoint_cost_{0.5};
+  Seconds checkpoint_cost_{0.01};  ///< of the first, until it is known
   std::int64_t checkpoint_sample_ = 0;
   std::vector<WorkerId> to_release_{};  ///< once the checkpoint is written
   Seconds formation_time_{};
@@ -141,6 +141,7 @@ class Runner {
   int formations_failed_ = 0;
   int failed_starts_ = 0;
   Seconds reported_{};
+  Seconds pulsed_{};
   std::optional<double> validation_loss_{};
   std::optional<double> accuracy_{};
   std::optional<RunEnd> ended_{};

