@@ -201,7 +201,8 @@ double PlainTraining::compute() {
   p.data->read(samples, {inputs.data_ptr<float>(), static_cast<std::size_t>(inputs.numel())},
                {labels.data_ptr<std::int64_t>(), static_cast<std::size_t>(labels.numel())});
   if (p.spec.data.name == "text") inputs = inputs.to(torch::kInt64);
-  p.optimiser->zero_grad();
+  // The optimiser's own way refuses gradients that are views.
+  p.flat.defined() ? static_cast<void>(p.flat.zero_()) : p.optimiser->zero_grad();
   const auto scores = p.net->forward(inputs);
   const auto loss = torch::cross_entropy_loss(scores.flatten(0, -2), labels.flatten());
   (p.ranks == 1 ? loss : loss / p.ranks).backward();
