@@ -97,7 +97,7 @@ def killed(build, folder, times):
 
 def rejoin_cost(run, when):
     """Between the last step without the new worker and the first with it, less that step; and when that was."""
-    lines = [line for line in run.journal() if line["t_s"] >= when] if run.journal() else []
+    lines = [line for line in run.journal() if line["t_s"] >= when]
     joined = next(i for i, line in enumerate(lines) if line.get("command") == "assign" and len(line["members"]) == 2)
     generation = lines[joined]["generation"]
     commits = [line for line in lines if line.get("event") == "committed"]
@@ -230,6 +230,7 @@ def zero(build, folder, times):
     table = Table("All workers killed at once and replaced",
                   ["loss", "start to first step s", "process start s", "load s", "one step of one worker s", "their sum s",
                    "over the sum s", "kill to first step s", "samples trained again"])
+    start = process_start(build)
     run = training.Run(build, folder, training.write_job(folder, "resnet", BATCH, FOREVER, "every: 2s"), 2)
     over = []
     first = {}
@@ -251,14 +252,15 @@ def zero(build, folder, times):
         run.wait("a warm-up", lambda: run.committed() > WARM_UP * BATCH)
         for number, (when, _) in enumerate(losses(run, times, kill_all)):
             begin = first["start"] - run.offset
-            lines = [line for line in run.journal()[1:] if line["t_s"] >= begin]
-            commit = next(line["t_s"] for line in lines if line.get("event") == "committed")
+            lines = [line for line in run.journal() if line["t_s"] >= begin]
+            commit = next(line for line in lines if line.get("event") == "committed")
+            took = commit["t_s"] - begin
             step = 2 * normal_step(run.steps(), when, BATCH)
             done = max(s[1] for s in run.steps() if s[0] <= when)
-            again = done - next(line["next_sample"] for line in lines if line.get("command") == "assign")
-            start, load = process_start(build), load_seconds(run)
-            over.append(commit - begin - start - load - step)
-            table.row(number + 1, commit - begin, start, load, step, start + load + step, over[-1], commit - when, again)
+            load = load_seconds(run)
+            over.append(took - start - load - step)
+            table.row(number + 1, took, start, load, step, start + load + step, over[-1], commit["t_s"] - when,
+                      int(done - commit["first_sample"]))
     finally:
         run.end()
     return over

@@ -85,7 +85,7 @@ class Run:
         self.error_file = f"{folder}/run.err"
 
     def journal(self):
-        """The lines there are. Also watches how the journal's clock and this machine's go together: a line is written
+        """The lines there are, without the first, which says what they are. Also watches how the journal's clock and this machine's go together: a line is written
         right after its time was taken, so the smallest difference seen is the one between the clocks."""
         path = f"{self.out}/journal.jsonl"
         try:
@@ -94,8 +94,8 @@ class Run:
                 written = os.fstat(file.fileno()).st_mtime
         except OSError:
             return []
-        lines = [json.loads(line) for line in text.split("\n")[:-1]]
-        if len(lines) > 1:
+        lines = [json.loads(line) for line in text.split("\n")[1:-1]]
+        if lines:
             apart = written - lines[-1]["t_s"]
             self.offset = apart if self.offset is None else min(self.offset, apart)
         return lines
