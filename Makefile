@@ -5,9 +5,7 @@ JOBS ?= $(shell nproc)
 .PHONY: run test build check format install deps deps-dev bench clean
 
 run: build
-	@examples/02-plan/run.sh build/mayfly
-	@echo
-	@examples/03-replay/run.sh build/mayfly
+	@examples/04-survive/run.sh build/mayfly
 
 test: deps-dev
 	cmake --preset release > /dev/null
@@ -16,7 +14,7 @@ test: deps-dev
 
 build: deps
 	cmake --preset release -DBUILD_TESTING=OFF > /dev/null
-	cmake --build --preset release -j $(JOBS) --target mayfly
+	cmake --build --preset release -j $(JOBS) --target mayfly mayfly-train
 
 # The fast checks of CI: format, layers, sizes, headers.
 check:

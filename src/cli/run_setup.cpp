@@ -131,7 +131,8 @@ Result<void> read_as(const std::string& text, const JobSpec& spec, RunSetup& set
 
 /// How fast each number of machines is: from the profile where it knows the type, else as many times as there are.
 Result<void> make_shapes(RunSetup& setup) {
-  const int most = setup.inputs.workers;
+  // Workers may join by hand, as many as the job wants.
+  const int most = std::max(setup.inputs.workers, setup.inputs.spec.most_workers.value_or(0));
   if (setup.profile) {
     auto job =
         make_job(*setup.profile, setup.catalog, {.type = setup.inputs.roles.front().type, .most_machines = most});
@@ -236,20 +237,30 @@ std::filesystem::path new_directory(const std::string& name) {
 
 }  // namespace
 
+std::vector<std::pair<const char*, std::string*>> RunFlags::texts() {
+  return {{"job", &job},
+          {"plan", &plan},
+          {"as", &as},
+          {"trace", &trace},
+          {"speed", &speed},
+          {"policy", &policy},
+          {"notice", &notice},
+          {"interface", &interface},
+          {"catalog", &catalog},
+          {"orphan_after", &orphan_after},
+          {"format_of_trace", &trace_flags.format},
+          {"polarity", &trace_flags.polarity},
+          {"gap", &trace_flags.gap},
+          {"type", &trace_flags.type},
+          {"zone", &trace_flags.zone},
+          {"observation", &trace_flags.observation}};
+}
+
 Json RunFlags::json() const {
-  return {{"format", "mayfly-request/1"},
-          {"job", job},
-          {"plan", plan},
-          {"as", as},
-          {"trace", trace},
-          {"speed", speed},
-          {"policy", policy},
-          {"notice", notice},
-          {"interface", interface},
-          {"catalog", catalog},
-          {"workers", workers ? Json(*workers) : Json()},
-          {"orphan_after", orphan_after},
-          {"seed", seed}};
+  Json json{{"format", "mayfly-request/1"}, {"workers", workers ? Json(*workers) : Json()}, {"seed", seed}};
+  RunFlags copy = *this;
+  for (const auto& [key, text] : copy.texts()) json[key] = *text;
+  return json;
 }
 
 Result<RunFlags> RunFlags::parse(const std::string& text, const std::string& file) {
@@ -257,11 +268,7 @@ Result<RunFlags> RunFlags::parse(const std::string& text, const std::string& fil
   if (!json.is_object() || json.value("format", Json()) != "mayfly-request/1")
     return fail("{}: want the request of a run, format mayfly-request/1", file);
   RunFlags flags;
-  for (const auto& [key, field] :
-       {std::pair{"job", &flags.job}, std::pair{"plan", &flags.plan}, std::pair{"as", &flags.as},
-        std::pair{"trace", &flags.trace}, std::pair{"speed", &flags.speed}, std::pair{"policy", &flags.policy},
-        std::pair{"notice", &flags.notice}, std::pair{"interface", &flags.interface},
-        std::pair{"catalog", &flags.catalog}, std::pair{"orphan_after", &flags.orphan_after}}) {
+  for (const auto& [key, field] : flags.texts()) {
     if (!json.contains(key) || !json[key].is_string()) return fail("{}: {}: want a text", file, key);
     *field = json[key].get<std::string>();
   }

@@ -29,6 +29,10 @@ struct RunFlags {
 
   Json json() const;
   static Result<RunFlags> parse(const std::string& text, const std::string& file);
+
+ private:
+  /// By key of request.json.
+  std::vector<std::pair<const char*, std::string*>> texts();
 };
 
 /// Everything a run points into, and what a person should see before it starts.

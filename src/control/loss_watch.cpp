@@ -6,12 +6,12 @@
 namespace mayfly {
 namespace {
 
-constexpr double kAveraged = 0.01;        ///< of an epoch
-constexpr std::size_t kFewestSteps = 5;   ///< in an average
-constexpr double kEnough = 0.05;          ///< of the predicted samples
-constexpr std::size_t kFewestBins = 20;   ///< in a fit
-constexpr std::size_t kMostBins = 256;    ///< then they are joined two by two
-constexpr double kHorizon = 1000;         ///< times the steps seen: nothing is said beyond
+constexpr double kAveraged = 0.01;       ///< of an epoch
+constexpr std::size_t kFewestSteps = 5;  ///< in an average
+constexpr double kEnough = 0.05;         ///< of the predicted samples
+constexpr std::size_t kFewestBins = 20;  ///< in a fit
+constexpr std::size_t kMostBins = 256;   ///< then they are joined two by two
+constexpr double kHorizon = 1000;        ///< times the steps seen: nothing is said beyond
 
 /// The first step at which `band` is below the loss; it need not fall for ever.
 template <class Band>

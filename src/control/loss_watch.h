@@ -10,10 +10,10 @@
 namespace mayfly {
 
 struct LossWatchOptions {
-  double epoch = 0;                                       ///< samples of one
-  double batch = 1;                                       ///< samples of one step, over all workers
-  LossCurve::Form form = LossCurve::Form::common_start;   ///< the profile's
-  std::optional<double> predicted{};                      ///< samples to the promised loss, as planned
+  double epoch = 0;                                      ///< samples of one
+  double batch = 1;                                      ///< samples of one step, over all workers
+  LossCurve::Form form = LossCurve::Form::common_start;  ///< the profile's
+  std::optional<double> predicted{};                     ///< samples to the promised loss, as planned
 };
 
 /// Samples from the start of the run to a loss. Nothing where the curve never gets there: its floor is above, or its

@@ -157,14 +157,14 @@ std::optional<Crew::Step> Crew::hear(WorkerId from, const Message& message) {
       std::holds_alternative<CheckpointWritten>(message) || std::holds_alternative<CheckpointFailed>(message);
   if (answers && writer_ == from) writer_.reset();
   if (!stands(from)) return std::nullopt;
-  if (const auto* reachable = std::get_if<Reachable>(&message)) hear(from, *reachable);
-  if (const auto* formed = std::get_if<Formed>(&message)) hear(from, *formed);
+  if (const auto* reachable = std::get_if<Reachable>(&message)) gather(from, *reachable);
+  if (const auto* formed = std::get_if<Formed>(&message)) join(from, *formed);
   if (const auto* broken = std::get_if<Broken>(&message)) broken_ = broken_ || broken->formation == formation_;
-  if (const auto* done = std::get_if<StepDone>(&message)) return hear(from, *done);
+  if (const auto* done = std::get_if<StepDone>(&message)) return count(from, *done);
   return std::nullopt;
 }
 
-void Crew::hear(WorkerId from, const Reachable& message) {
+void Crew::gather(WorkerId from, const Reachable& message) {
   if (message.formation != formation_ || phase_ != Phase::gathering) return;
   addresses_[from] = message.address;
   if (addresses_.size() < ranks_.size()) return;
@@ -174,7 +174,7 @@ void Crew::hear(WorkerId from, const Reachable& message) {
   phase_ = Phase::joining;
 }
 
-void Crew::hear(WorkerId from, const Formed& message) {
+void Crew::join(WorkerId from, const Formed& message) {
   if (message.formation != formation_ || phase_ != Phase::joining) return;
   formed_.insert(from);
   if (formed_.size() < ranks_.size()) return;
@@ -191,7 +191,7 @@ void Crew::hear(WorkerId from, const Formed& message) {
   go_on(end_);
 }
 
-std::optional<Crew::Step> Crew::hear(WorkerId from, const StepDone& message) {
+std::optional<Crew::Step> Crew::count(WorkerId from, const StepDone& message) {
   if (message.formation != formation_ || phase_ != Phase::training) return std::nullopt;
   if (!lease_ && message.samples == 0 && message.validation_loss)
     return Step{.generation = generation_,
@@ -202,9 +202,9 @@ std::optional<Crew::Step> Crew::hear(WorkerId from, const StepDone& message) {
   if (message.first_sample != lease_->first || message.samples != lease_->count) return std::nullopt;
   reports_[from] = message;
   Holding& holding = holdings_[from];
-  const int count = counts_[static_cast<std::size_t>(rank_of(from))];
-  if (message.compute_s > 0 && count > 0) {
-    const double speed = count / message.compute_s;
+  const int samples = counts_[static_cast<std::size_t>(rank_of(from))];
+  if (message.compute_s > 0 && samples > 0) {
+    const double speed = samples / message.compute_s;
     holding.speed = holding.speed > 0 ? holding.speed + kSmoothing * (speed - holding.speed) : speed;
   }
   if (reports_.size() < ranks_.size()) return std::nullopt;

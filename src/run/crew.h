@@ -96,9 +96,9 @@ class Crew {
   };
 
   void form(int source, bool from_checkpoint, const std::string& checkpoint);
-  void hear(WorkerId from, const Reachable& message);
-  void hear(WorkerId from, const Formed& message);
-  std::optional<Step> hear(WorkerId from, const StepDone& message);
+  void gather(WorkerId from, const Reachable& message);
+  void join(WorkerId from, const Formed& message);
+  std::optional<Step> count(WorkerId from, const StepDone& message);
   Step finished_step() const;
   void split(int samples);
   void send(WorkerId to, Message message) { letters_.push_back({to, std::move(message)}); }

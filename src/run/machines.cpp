@@ -18,6 +18,7 @@ Result<void> Machines::begin(int next_launch, const Json& processes) {
   next_launch_ = next_launch;
   engine_.adopt(processes);
   for (const int launch : engine_.launches()) held_[launch] = true;
+  if (closed_) return {};
   if (inputs_.weather) {
     weather_ = capped(*inputs_.weather, inputs_.workers);
     // What has passed is made up for at once: as many machines as there would be by now.

@@ -73,7 +73,8 @@ void Runner::begin_training() {
   phase_ = Phase::training;
   std::vector<WorkerId> missing;
   for (const auto& [worker, member] : members_) {
-    if (!crew_.alive(worker)) missing.push_back(worker);
+    // Those that are new and not ready yet are not missed.
+    if (member.joined && !crew_.alive(worker)) missing.push_back(worker);
   }
   const auto before = controller_.generation();
   for (const WorkerId worker : missing) lose(worker, "did not come back to the controller");
@@ -83,8 +84,10 @@ void Runner::begin_training() {
     if (!attached && controller_.generation() > 0 && !missing.empty()) machines_->kill(launch);
   }
   if (assigned_ && controller_.generation() == before && missing.empty()) obey(*assigned_);
+  tell_held();
   tell(Tick{});
   deliver();
+  if (std::exchange(signals_seen_, 0) > 0) stop(SIGINT);
 }
 
 void Runner::hear(WorkerId worker, const Message& message) {
@@ -121,6 +124,10 @@ void Runner::commit(const Crew::Step& step) {
   }
   obey(reaction.commands);
   tell_held();
+  if (phase_ == Phase::saving && counts) {
+    crew_.go_on(crew_.sample());  // nothing more is leased
+    return request_checkpoint();
+  }
   const bool epoch_over = epoch_ > 0 && step.range.first / epoch_ != step.range.end() / epoch_;
   if (counts) crew_.go_on(end_sample(), epoch_over && train_.validation.has_value());
   report();
@@ -252,13 +259,15 @@ void Runner::obey(const Wake& command) {
 }
 
 void Runner::deliver() {
+  if (crew_.formation() != formation_seen_) {
+    formation_seen_ = crew_.formation();
+    formation_time_ = now();
+    if (guard_) guard_->begin(static_cast<int>(crew_.ranks().size()));
+    // Before anybody hears of it: the number must not be used again.
+    if (const auto noted = store_.note("formation", std::to_string(formation_seen_)); !noted)
+      return fail_run(noted.error().message);
+  }
   for (const Crew::Letter& letter : crew_.letters()) desk_->send(letter.to, letter.message);
-  if (crew_.formation() == formation_seen_) return;
-  formation_seen_ = crew_.formation();
-  formation_time_ = now();
-  if (guard_) guard_->begin(static_cast<int>(crew_.ranks().size()));
-  if (const auto noted = store_.note("formation", std::to_string(formation_seen_)); !noted)
-    fail_run(noted.error().message);
 }
 
 void Runner::dismiss(WorkerId worker, const std::string& why) {

@@ -132,7 +132,7 @@ class Runner {
   std::optional<std::int64_t> target_{};
   std::int64_t epoch_ = 0;  ///< samples; 0: no worker has said so far
   bool checkpoint_asked_ = false;
-  Seconds checkpoint_time_{};  ///< when the last was written or given up
+  Seconds checkpoint_time_{};      ///< when the last was written or given up
   Seconds checkpoint_cost_{0.01};  ///< of the first, until it is known
   std::int64_t checkpoint_sample_ = 0;
   std::vector<WorkerId> to_release_{};  ///< once the checkpoint is written

@@ -25,8 +25,7 @@ constexpr Seconds kReformAfter{0.3};
 constexpr Seconds kEndPatience{5};
 constexpr Seconds kSavePatience{60};
 constexpr Seconds kSaveAgain{0.5};
-/// Machines that end before they are ready, in a row, until the run is given up.
-constexpr int kMostFailedStarts = 5;
+constexpr Seconds kStepPatience{5};
 /// Taken for granted before losses were seen: one an hour.
 constexpr Seconds kAssumedBetweenLosses{3600};
 
@@ -60,11 +59,8 @@ Result<void> Runner::open() {
   std::filesystem::create_directories(inputs_.directory / "logs", error);
   std::filesystem::create_directories(checkpoints(), error);
   if (error) return fail("{}: cannot create: {}", checkpoints().string(), error.message());
-  token_ = store_.noted("token").value_or("");
-  if (token_.empty()) {
-    token_ = fresh_token();
-    if (auto noted = store_.note("token", token_); !noted) return noted;
-  }
+  const auto kept = load_text(inputs_.directory / "token");
+  token_ = kept ? std::string(trimmed(*kept)) : fresh_token();
   if (auto restored = restore(); !restored) return restored;
   const auto port = store_.noted("port");
   Desk::Calls calls{.hello = [this](const Hello& word) { return hello(word); },
@@ -96,8 +92,13 @@ Result<void> Runner::open() {
                       .changed = [this] { write_processes(); }});
   const Json processes = Json::parse(store_.noted("processes").value_or("[]"), nullptr, false);
   const int launch = parse_integer(store_.noted("launch").value_or("0")).value_or(0);
+  if (controller_.finished()) machines_->close();
   if (auto begun = machines_->begin(launch, processes.is_array() ? processes : Json::array()); !begun) return begun;
-  if (members_.empty()) {
+  if (controller_.finished()) {
+    // Its controller died after the last word was stored.
+    machines_->kill_all();
+    end(controller_.why_finished() == Finish::Why::target ? RunEnd::trained : RunEnd::budget);
+  } else if (members_.empty()) {
     begin_training();
   } else {
     patience_.start(2 * inputs_.times.lease, [this] { begin_training(); });
@@ -146,163 +147,6 @@ Result<void> Runner::restore() {
   zero_ = std::chrono::steady_clock::now() - std::chrono::duration_cast<std::chrono::steady_clock::duration>(last_now_);
   if (wake) obey(*wake);
   return {};
-}
-
-Result<Welcome> Runner::hello(const Hello& hello) {
-  WorkerId worker = 0;
-  if (hello.worker) {
-    if (!members_.contains(*hello.worker)) return fail("its lease has ended");
-    worker = *hello.worker;
-  } else {
-    if (phase_ == Phase::saving || phase_ == Phase::ending) return fail("the run is ending");
-    worker = ++last_worker_;
-    if (const auto noted = store_.note("worker", std::to_string(worker)); !noted) return unexpected(noted.error());
-    members_[worker] = {.launch = hello.slot};
-  }
-  return Welcome{.worker = worker,
-                 .job = inputs_.job_text,
-                 .job_file = inputs_.job_file.string(),
-                 .directory = checkpoints().string(),
-                 .heartbeat_s = inputs_.times.heartbeat.count(),
-                 .lease_s = inputs_.times.lease.count(),
-                 .orphan_s = inputs_.times.orphan.count()};
-}
-
-void Runner::connected(WorkerId worker, const Hello& hello) {
-  closed_.erase(worker);
-  Member& member = members_[worker];
-  member.launch = hello.slot;
-  write_processes();
-  if (!hello.worker || !member.joined) return;
-  const bool stood = crew_.stands(worker);
-  crew_.arrived(worker, hello.sample, hello.pending);
-  if (phase_ == Phase::attaching) {
-    const bool all =
-        std::all_of(members_.begin(), members_.end(), [&](const auto& entry) { return crew_.alive(entry.first); });
-    if (all) begin_training();
-    return;
-  }
-  // What was said meanwhile is lost on one side or the other: stand together anew.
-  if (stood && !crew_.form_again()) roll_back();
-  deliver();
-}
-
-void Runner::on_ready(WorkerId worker, const Ready& message) {
-  const auto found = members_.find(worker);
-  if (found == members_.end() || found->second.ready) return;
-  Member& member = found->second;
-  member.ready = true;
-  failed_starts_ = 0;
-  if (epoch_ == 0) {
-    epoch_ = message.samples;
-    if (const auto noted = store_.note("epoch", std::to_string(epoch_)); !noted) return fail_run(noted.error().message);
-  }
-  if (!guard_) guard_.emplace(inputs_, epoch_);
-  if (!target_) {
-    std::optional<double> samples = inputs_.forecast.samples;
-    if (inputs_.spec.epochs) samples = std::ceil(*inputs_.spec.epochs * static_cast<double>(epoch_));
-    if (inputs_.spec.steps) samples = *inputs_.spec.steps * train_.batch;
-    if (samples) {
-      target_ = static_cast<std::int64_t>(*samples);
-      tell(Estimated{*samples});
-    }
-  }
-  member.joined = true;
-  crew_.arrived(worker, 0);  // the first weights
-  const MachineRole role = member.launch >= 0 && machines_->runs(member.launch) ? machines_->role(member.launch)
-                                                                                : MachineRole{.type = "joined"};
-  tell_at_boundary(Joined{.worker = worker, .type = role.type, .market = role.market, .price = role.price}, Seconds(2));
-}
-
-void Runner::on_leaving(WorkerId worker, const Leaving& message) {
-  const auto found = members_.find(worker);
-  if (found == members_.end() || found->second.leaving) return;
-  found->second.leaving = true;
-  const Seconds left(message.left_s);
-  say(fmt::format("w{} will be taken in {}", worker, format_duration(left)));
-  if (!found->second.joined) return;
-  const bool all = std::all_of(crew_.ranks().begin(), crew_.ranks().end(), [&](WorkerId rank) {
-    const auto member = members_.find(rank);
-    return member == members_.end() || member->second.leaving;
-  });
-  // Nobody stays who would hold the state.
-  if (all && crew_.sample() > checkpoint_sample_) request_checkpoint();
-  tell_at_boundary(Notice{.worker = worker, .left = left}, std::min(left / 4, Seconds(2)));
-}
-
-void Runner::on_unable(WorkerId worker, const Unable& message) {
-  if (controller_.committed() == 0) {
-    ended_ = RunEnd::unable;
-    return fail_run(message.what);
-  }
-  lose(worker, message.what);
-  deliver();
-}
-
-void Runner::on_written(const CheckpointWritten& message) {
-  checkpoint_time_ = now();
-  checkpoint_cost_ = Seconds(std::max(0.01, message.stall_s + 0.05 * message.write_s));
-  checkpoint_asked_ = false;
-  const std::filesystem::path path(message.path);
-  if (const auto published = publish_checkpoint(checkpoints(), path, train_.checkpoint.keep); !published)
-    say(published.error().message);
-  remark(fmt::format("{}: {:.2f} MB, training stood still {:.3f} s, written in {:.2f} s", path.filename().string(),
-                     message.size_mb, message.stall_s, message.write_s));
-  checkpoint_sample_ = std::max(checkpoint_sample_, message.sample);
-  tell(CheckpointDone{static_cast<double>(message.sample)});
-  for (const WorkerId worker : std::exchange(to_release_, {})) dismiss(worker, "released");
-  if (phase_ == Phase::saving) end(RunEnd::stopped);
-}
-
-void Runner::on_not_written(const CheckpointFailed& message) {
-  checkpoint_time_ = now();
-  checkpoint_asked_ = false;
-  say("no checkpoint: " + message.what);
-  for (const WorkerId worker : std::exchange(to_release_, {})) dismiss(worker, "released");
-  if (phase_ == Phase::saving)
-    return fail_run(fmt::format("stopped, but the last checkpoint could not be written: {}", message.what));
-}
-
-void Runner::link_closed(WorkerId worker) {
-  const auto found = members_.find(worker);
-  if (found == members_.end()) return;
-  if (found->second.launch >= 0 && !machines_->runs(found->second.launch)) {
-    lose(worker, "its process ended");
-    return deliver();
-  }
-  closed_[worker] = now();
-}
-
-void Runner::machine_ended(int launch, const std::string& how) {
-  const auto found =
-      std::find_if(members_.begin(), members_.end(), [&](const auto& entry) { return entry.second.launch == launch; });
-  const bool was_ready = found != members_.end() && found->second.ready;
-  if (found != members_.end()) lose(found->first, how);
-  if (!was_ready && phase_ != Phase::ending && ++failed_starts_ >= kMostFailedStarts)
-    fail_run(fmt::format("{} machines in a row ended before they were ready; the last: {}, see {}", failed_starts_, how,
-                         machines_->log(launch).string()));
-  deliver();
-  end_when_empty();
-}
-
-void Runner::lose(WorkerId worker, const std::string& why) {
-  const auto found = members_.find(worker);
-  if (found == members_.end()) return;
-  const Member member = found->second;
-  const bool stood = crew_.stands(worker);
-  members_.erase(found);
-  closed_.erase(worker);
-  crew_.gone(worker);
-  desk_->drop(worker);
-  if (member.launch >= 0) machines_->kill(member.launch);
-  std::erase_if(held_, [&](const Event& event) {
-    const auto* joined = std::get_if<Joined>(&event);
-    return joined != nullptr && joined->worker == worker;
-  });
-  if (phase_ == Phase::ending || !member.joined) return;
-  accounts_.preempted(now(), stood);
-  say(fmt::format("w{} lost: {}", worker, why));
-  tell(Lost{worker});
 }
 
 void Runner::pulse() {
@@ -375,20 +219,25 @@ void Runner::check_checkpoint() {
 }
 
 void Runner::stop(int) {
-  if (++signals_seen_ > 1 || phase_ == Phase::ending || phase_ == Phase::attaching) {
+  if (++signals_seen_ > 1 || phase_ == Phase::ending) {
     if (!ended_) ended_ = RunEnd::stopped;
     machines_->close();
     machines_->kill_all();
     return loop_.stop();
   }
-  if (phase_ == Phase::saving) return;
+  if (phase_ != Phase::training) return;  // looked at again when those who hold the state are back
   phase_ = Phase::saving;
   machines_->close();
-  if (crew_.sample() <= checkpoint_sample_) return end(RunEnd::stopped);
+  const bool held =
+      std::any_of(crew_.ranks().begin(), crew_.ranks().end(), [&](WorkerId worker) { return crew_.alive(worker); });
+  if (!held || crew_.sample() <= checkpoint_sample_) return end(RunEnd::stopped);
   calls_.say("saving; once more to end at once");
-  patience_.start(kSavePatience, [this] { fail_run("stopped, but no worker could write a last checkpoint"); });
-  request_checkpoint();
-  deliver();
+  // The step in hand is waited for, if it does not take too long.
+  patience_.start(kStepPatience, [this] {
+    patience_.start(kSavePatience, [this] { fail_run("stopped, but no worker could write a last checkpoint"); });
+    request_checkpoint();
+    deliver();
+  });
 }
 
 void Runner::end(RunEnd how) {

@@ -16,8 +16,8 @@ namespace mayfly {
 /// notes. The controller is a pure function of its events, so they are its whole state.
 ///
 /// SQLite in WAL mode. A write is durable against the death of any process when the call returns. If the operating
-/// system dies too, the last moments may be missing, never something in between; workers that are further than the
-/// store are believed (docs/decisions/0007).
+/// system dies too, the last moments may be missing, never something in between; the run then goes on from the newest
+/// checkpoint, be it further than the store or not (docs/decisions/0007-real-training.md).
 class Store {
  public:
   /// Creates the file where there is none. Another process that has it open for a run is an error.

@@ -300,6 +300,7 @@ TrainerState Worker::state() const {
 
 void Worker::write_checkpoint() {
   if (sample_ < 0) return line_.say(CheckpointFailed{.sample = 0, .what = "holds no state"});
+  writer_.finish();  // an earlier one may still be on its way to the disk
   writer_.write(terms_.directory, state(), *trainer_);
 }
 

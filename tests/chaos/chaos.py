@@ -24,7 +24,7 @@ def case(function):
 
 @case
 def undisturbed(start):
-    start().finish()
+    start(epochs=3).finish()
 
 
 @case
@@ -60,8 +60,8 @@ def a_worker_right_after_a_commit(start):
 def the_writer_of_a_checkpoint(start):
     run = start(workers=2, checkpoint="every: 1s")
     hits = 0
-    while hits < 3 and run.glimpse(run.partial):
-        hits += run.hit(run.checkpoint_writer())
+    while hits < 3 and (pid := run.glimpse(run.checkpoint_writer)):
+        hits += run.hit(pid)
     if hits == 0:
         raise Failure("no writer was caught writing")
     run.finish()
@@ -71,7 +71,7 @@ def the_writer_of_a_checkpoint(start):
 def everybody_during_a_checkpoint(start):
     run = start(workers=3, checkpoint="every: 1s")
     for _ in run.rounds(2, workers=2):
-        if run.glimpse(run.partial):
+        if run.glimpse(run.checkpoint_writer):
             run.kill_workers(9)
     run.finish()
 
@@ -119,7 +119,7 @@ def workers_with_a_notice(start):
     run = start(workers=3)
     for _ in run.rounds(3, workers=2):
         run.kill_workers(1, signal.SIGTERM)
-        run.progress(run.samples // 20, may_end=True)
+        run.progress(run.samples // 10, may_end=True)
     run.finish()
 
 
@@ -205,7 +205,6 @@ def the_front(start):
     run.until(0.2)
     run.hit(run.front.pid)
     run.front.wait(HANG_S)
-    run.wait("what it left to end or go on", lambda: not run.owned() or run.committed() >= run.target(), may_end=True)
     run.wait("its processes to end", lambda: not run.owned(), may_end=True)
     run.resume()
     run.finish()
@@ -213,7 +212,7 @@ def the_front(start):
 
 @case
 def a_worker_at_the_very_end(start):
-    run = start(workers=3, checkpoint="every: 1h")
+    run = start(workers=3, epochs=2, checkpoint="every: 1h")
     run.glimpse(lambda: run.partial() or run.committed() >= run.target())
     run.kill_workers(9)
     run.finish()
@@ -221,7 +220,7 @@ def a_worker_at_the_very_end(start):
 
 @case
 def the_controller_at_the_very_end(start):
-    run = start(workers=2, checkpoint="every: 1h")
+    run = start(workers=2, epochs=2, checkpoint="every: 1h")
     run.glimpse(lambda: run.partial() or run.committed() >= run.target())
     run.hit(run.controller())
     run.finish()
@@ -230,9 +229,8 @@ def the_controller_at_the_very_end(start):
 @case
 def a_stranger_that_joins_and_goes(start):
     run = start(workers=2)
-    guest = network.worker(run, "lo")
-    for _ in run.rounds(1, workers=3):
-        run.hit(guest.pid)
+    guest = network.enter(run, "lo")
+    run.hit(guest.pid)
     run.finish()
     guest.wait(HANG_S)
 
@@ -256,7 +254,7 @@ def a_full_disk(start):
             while hog.write(bytes(4096)):
                 pass
         run.wait("a checkpoint that does not fit", lambda: "MB are free" in read_text(f"{run.out}/journal.jsonl"))
-        run.progress(run.samples // 20)
+        run.progress(run.samples // 10)
         os.remove(f"{disk}/hog")
         run.finish()
         if left := [name for name in os.listdir(disk) if "partial" in name]:
@@ -269,26 +267,25 @@ def a_full_disk(start):
 @case
 def a_cut_network(start):
     with network.Namespaces() as net:
-        run = start(workers=1, prefix=net.inside("a"), flags=["--interface", net.link("a")])
+        run = start(workers=2, prefix=net.inside("a"), flags=["--interface", net.link("a")])
         net.start_worker(run)
-        for _ in run.rounds(1, workers=2):
-            net.cut()
-            TALLY.add(1)
-            run.wait("the loss", lambda: run.events("lost"), may_end=True)
-            net.mend()
+        lost = len(run.events("lost"))
+        net.cut()
+        TALLY.add(1)
+        run.wait("the loss", lambda: len(run.events("lost")) > lost)
+        run.progress()
+        net.mend()
         run.finish()
         net.join_worker()
 
 
 def digits(start, disturb):
-    run = start(job=DIGITS_JOB, samples=4000, epochs=2, batch=32, workers=3)
-    if disturb:
-        for share in (0.1, 0.35):
-            run.until(share)
-            run.training(2)
-            run.kill_workers(2)
-        run.until(0.6)
-        run.hit([run.controller(), *run.workers()])
+    run = start(job=DIGITS_JOB, samples=30_000, epochs=3, batch=32, workers=3)
+    hits = 0
+    for number in run.rounds(3 if disturb else 0, workers=2):
+        hits += run.hit([run.controller(), *run.workers()]) if number == 1 else run.kill_workers(2)
+    if disturb and not hits:
+        raise Failure("it was over before anybody was hit")
     return run.finish()["loss"]
 
 

@@ -102,7 +102,7 @@ def alive(pid):
 
 
 class Run:
-    def __init__(self, options, name, workers=3, job=COUNT_JOB, samples=1_000_000, epochs=3, batch=1000,
+    def __init__(self, options, name, workers=3, job=COUNT_JOB, samples=200_000, epochs=None, batch=1000,
                  checkpoint="every: 2s", flags=(), prefix=(), prepare=None):
         self.mayfly = options.mayfly
         self.folder = os.path.join(options.folder, name)
@@ -111,11 +111,10 @@ class Run:
         self.prefix = list(prefix)
         self.random = random.Random(f"{options.seed} {name}")
         self.codes = []
-        self.code = None
         os.makedirs(self.folder)
         job_file = os.path.join(self.folder, "job.yaml")
         with open(job_file, "w", encoding="utf-8") as file:
-            file.write(job.format(samples=samples, epochs=epochs, batch=batch, checkpoint=checkpoint))
+            file.write(job.format(samples=samples, epochs=epochs or 1_000_000, batch=batch, checkpoint=checkpoint))
         if prepare:
             prepare(self.folder)
         self.front = None
@@ -184,15 +183,16 @@ class Run:
         return int(steps[-1]["first_sample"] + steps[-1]["samples"]) if steps else 0
 
     def target(self):
-        return self.samples * self.epochs
+        """Samples to train; without an end, so much that it is never reached."""
+        return self.samples * (self.epochs or 1_000_000)
 
     def progress(self, samples=1, may_end=False):
         """Waits until so many more are committed, or all are."""
         goal = min(self.target(), self.committed() + samples)
         self.wait(f"{goal} samples", lambda: self.committed() >= goal, may_end=may_end)
 
-    def until(self, share):
-        goal = int(self.target() * share)
+    def until(self, epochs):
+        goal = int(self.samples * epochs)
         self.wait(f"{goal} samples", lambda: self.committed() >= goal)
 
     def crowd(self, count):
@@ -210,16 +210,22 @@ class Run:
     def training(self, count):
         self.wait(f"{count} workers that train", lambda: self.trains(count))
 
-    def rounds(self, most, workers):
-        """Goes on whenever so many train, until the run is nearly over: how fast it goes depends on who is left."""
-        for _ in range(most):
-            self.wait(f"{workers} workers that train", lambda: self.trains(workers) or self.nearly_over(), may_end=True)
-            if self.nearly_over():
-                return
-            yield
+    def settle(self):
+        """Waits until whoever was killed is known to be gone, or the run has ended."""
+        self.wait("the dead to be noticed", lambda: self.front.poll() is not None or self.controller() and all(
+            alive(w["pid"]) for w in self.processes()["workers"] if w["pid"] > 0), may_end=True)
 
-    def nearly_over(self):
-        return self.front.poll() is not None or self.committed() > 0.97 * self.target()
+    def rounds(self, most, workers):
+        """Goes on whenever so many train. A run with an end may reach it first."""
+        for number in range(most):
+            self.settle()
+            self.wait(f"{workers} workers that train", lambda: self.trains(workers) or self.over(), may_end=True)
+            if self.over():
+                return
+            yield number
+
+    def over(self):
+        return self.front.poll() is not None or self.committed() >= self.target()
 
     def partial(self):
         """The folder of a checkpoint that is being written."""
@@ -259,13 +265,19 @@ class Run:
 
     # The end.
 
-    def finish(self, code=0):
+    def finish(self):
+        """Lets it train to its end, or stops it where it has none; then looks at what it left."""
+        if not self.epochs:
+            self.settle()
+            self.progress()
+            self.training(1)
+            self.front.send_signal(signal.SIGINT)
         try:
-            self.code = self.front.wait(HANG_S)
+            code = self.front.wait(HANG_S)
         except subprocess.TimeoutExpired:
             raise Failure(f"not finished after {HANG_S} s: {self.committed()} of {self.target()} samples") from None
-        if self.code != code:
-            raise Failure(f"exit code {self.code}, want {code}")
+        if code != 0:
+            raise Failure(f"exit code {code}, want 0")
         self.check()
         return self.summary()
 
@@ -274,28 +286,34 @@ class Run:
 
     def check(self):
         summary = self.summary()
-        for key, want in (("samples", self.target()), ("samples_repeated", 0), ("samples_skipped", 0), ("end", "trained")):
+        wanted = {"samples_repeated": 0, "samples_skipped": 0, "end": "trained" if self.epochs else "stopped"}
+        if self.epochs:
+            wanted["samples"] = self.target()
+        for key, want in wanted.items():
             if summary[key] != want:
                 raise Failure(f"summary: {key} is {summary[key]}, want {want}")
+        if summary["samples"] == 0:
+            raise Failure("nothing was trained")
         printed = json.loads(read_text(sorted(glob.glob(f"{self.folder}/out.*"))[-1]))
         if printed != summary:
             raise Failure("what was printed is not what summary.json holds")
-        self.check_weights(summary["checkpoint"])
+        self.check_weights(summary["checkpoint"], summary["samples"])
         self.check_nothing_left()
 
-    def check_weights(self, checkpoint):
+    def check_weights(self, checkpoint, trained):
         state = json.loads(read_text(f"{checkpoint}/trainer_state.json"))
-        if state["sample"] != self.target() or state["ledger"] != [{"first": 0, "count": self.target()}]:
+        if state["sample"] != trained or state["ledger"] != [{"first": 0, "count": trained}]:
             raise Failure(f"{checkpoint} is not the last: sample {state['sample']}, ledger {state['ledger']}")
         model = tensors(f"{checkpoint}/model.safetensors")
         if not self.counts:
             return
         weights = array.array("f", b"".join(data for dtype, data in model.values() if dtype == "F32"))
-        if len(weights) != self.samples:
-            raise Failure(f"{len(weights)} weights, want {self.samples}")
-        wrong = {value: weights.count(value) for value in sorted(set(weights)) if value != self.epochs}
-        if wrong:
-            raise Failure(f"weights that are not {self.epochs} (value: how many): {wrong}")
+        # Every sample once an epoch; those of an epoch that has begun once more.
+        epochs, more = divmod(trained, self.samples)
+        want = {epochs: self.samples - more, **({epochs + 1: more} if more else {})}
+        seen = {value: weights.count(value) for value in sorted(set(weights))}
+        if seen != want:
+            raise Failure(f"weights (value: how many) are {seen}, want {want}")
 
     def owned(self):
         """Every living process that carries this run's token or folder, but the front."""

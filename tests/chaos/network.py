@@ -3,7 +3,7 @@ import itertools
 import os
 import subprocess
 
-from harness import HANG_S, Skipped, read_text
+from harness import HANG_S, Failure, Skipped, read_text
 
 NUMBERS = itertools.count(os.getpid() % 200 * 100)
 
@@ -16,6 +16,21 @@ def worker(run, interface, prefix=()):
     with open(f"{run.folder}/guest.log", "wb") as log:
         return subprocess.Popen([*prefix, program, "worker", "--join", address, "--interface", interface],
                                 env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+
+
+def enter(run, interface, prefix=()):
+    """A worker by hand that has got a place. A run holds as many as --workers says and sends others away, so one of its
+    own is killed and this one is there before the replacement."""
+    for _ in range(8):
+        run.training(1)
+        run.kill_workers(1)
+        guest = worker(run, interface, prefix)
+        run.wait("an answer to the guest", lambda: guest.poll() is not None or
+                 "formation" in read_text(f"{run.folder}/guest.log"))
+        if guest.poll() is None:
+            return guest
+        run.settle()
+    raise Failure("a worker by hand never got a place")
 
 
 def command(*words):
@@ -65,7 +80,7 @@ class Namespaces:
                 raise Skipped(f"{' '.join(step)}: {done.stderr.strip()}")
 
     def start_worker(self, run):
-        self.guest = worker(run, self.link("b"), self.inside("b"))
+        self.guest = enter(run, self.link("b"), self.inside("b"))
 
     def join_worker(self):
         return self.guest.wait(HANG_S)

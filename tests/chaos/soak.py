@@ -89,7 +89,7 @@ def main():
     while time.monotonic() < end:
         number += 1
         workers, batch = rng.randint(1, 5), rng.choice([999, 1000, 2048])
-        run = Run(options, f"{number}", workers=workers, batch=batch, samples=rng.choice([300_000, 600_000, 1_000_003]),
+        run = Run(options, f"{number}", workers=workers, batch=batch, samples=rng.choice([100_000, 200_003]), epochs=rng.choice([5, 20, 50]),
                   checkpoint=rng.choice(["every: 1s", "every: 3s", "every: 1h", "every: 1s, keep: 1"]))
         try:
             weather = disturb(run, rng)

@@ -1,0 +1,181 @@
+// What workers say, and what becomes of them.
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/text.h"
+#include "data/checkpoint.h"
+#include "run/runner.h"
+
+namespace mayfly {
+namespace {
+
+/// Machines that end before they are ready, in a row, until the run is given up.
+constexpr int kMostFailedStarts = 5;
+
+}  // namespace
+
+Result<Welcome> Runner::hello(const Hello& hello) {
+  WorkerId worker = 0;
+  if (hello.worker) {
+    if (!members_.contains(*hello.worker)) return fail("its lease has ended");
+    worker = *hello.worker;
+  } else {
+    if (phase_ == Phase::saving || phase_ == Phase::ending) return fail("the run is ending");
+    worker = ++last_worker_;
+    if (const auto noted = store_.note("worker", std::to_string(worker)); !noted) return unexpected(noted.error());
+    members_[worker] = {.launch = hello.slot};
+  }
+  return Welcome{.worker = worker,
+                 .job = inputs_.job_text,
+                 .job_file = inputs_.job_file.string(),
+                 .directory = checkpoints().string(),
+                 .heartbeat_s = inputs_.times.heartbeat.count(),
+                 .lease_s = inputs_.times.lease.count(),
+                 .orphan_s = inputs_.times.orphan.count()};
+}
+
+void Runner::connected(WorkerId worker, const Hello& hello) {
+  closed_.erase(worker);
+  Member& member = members_[worker];
+  member.launch = hello.slot;
+  write_processes();
+  if (!hello.worker || !member.joined) return;
+  const bool stood = crew_.stands(worker);
+  crew_.arrived(worker, hello.sample, hello.pending);
+  if (phase_ == Phase::attaching) {
+    const bool all =
+        std::all_of(members_.begin(), members_.end(), [&](const auto& entry) { return crew_.alive(entry.first); });
+    if (all) begin_training();
+    return;
+  }
+  // What was said meanwhile is lost on one side or the other: stand together anew.
+  if (stood && !crew_.form_again()) roll_back();
+  deliver();
+}
+
+void Runner::on_ready(WorkerId worker, const Ready& message) {
+  const auto found = members_.find(worker);
+  if (found == members_.end() || found->second.ready) return;
+  Member& member = found->second;
+  member.ready = true;
+  failed_starts_ = 0;
+  if (epoch_ == 0) {
+    epoch_ = message.samples;
+    if (const auto noted = store_.note("epoch", std::to_string(epoch_)); !noted) return fail_run(noted.error().message);
+  }
+  if (!guard_) guard_.emplace(inputs_, epoch_);
+  if (!target_) {
+    std::optional<double> samples = inputs_.forecast.samples;
+    if (inputs_.spec.epochs) samples = std::ceil(*inputs_.spec.epochs * static_cast<double>(epoch_));
+    if (inputs_.spec.steps) samples = *inputs_.spec.steps * train_.batch;
+    if (samples) {
+      target_ = static_cast<std::int64_t>(*samples);
+      tell(Estimated{*samples});
+    }
+  }
+  member.joined = true;
+  crew_.arrived(worker, 0);  // the first weights
+  const MachineRole role = member.launch >= 0 && machines_->runs(member.launch) ? machines_->role(member.launch)
+                                                                                : MachineRole{.type = "joined"};
+  const Joined joined{.worker = worker, .type = role.type, .market = role.market, .price = role.price};
+  // Those of an earlier controller still count as there, and a machine too many would be sent away at once.
+  if (phase_ == Phase::attaching) return held_.push_back(joined);
+  tell_at_boundary(joined, Seconds(2));
+}
+
+void Runner::on_leaving(WorkerId worker, const Leaving& message) {
+  const auto found = members_.find(worker);
+  if (found == members_.end() || found->second.leaving) return;
+  found->second.leaving = true;
+  const Seconds left(message.left_s);
+  say(fmt::format("w{} will be taken in {}", worker, format_duration(left)));
+  if (!found->second.joined) return;
+  const bool all = std::all_of(crew_.ranks().begin(), crew_.ranks().end(), [&](WorkerId rank) {
+    const auto member = members_.find(rank);
+    return member == members_.end() || member->second.leaving;
+  });
+  // Nobody stays who would hold the state.
+  if (all && crew_.sample() > checkpoint_sample_) request_checkpoint();
+  tell_at_boundary(Notice{.worker = worker, .left = left}, std::min(left / 4, Seconds(2)));
+}
+
+void Runner::on_unable(WorkerId worker, const Unable& message) {
+  if (controller_.committed() == 0) {
+    ended_ = RunEnd::unable;
+    return fail_run(message.what);
+  }
+  lose(worker, message.what);
+  deliver();
+}
+
+void Runner::on_written(const CheckpointWritten& message) {
+  checkpoint_time_ = now();
+  checkpoint_cost_ = Seconds(std::max(0.01, message.stall_s + 0.05 * message.write_s));
+  checkpoint_asked_ = false;
+  const std::filesystem::path path(message.path);
+  if (const auto published = publish_checkpoint(checkpoints(), path, train_.checkpoint.keep); !published)
+    say(published.error().message);
+  remark(fmt::format("{}: {:.2f} MB, training stood still {:.3f} s, written in {:.2f} s", path.filename().string(),
+                     message.size_mb, message.stall_s, message.write_s));
+  checkpoint_sample_ = std::max(checkpoint_sample_, message.sample);
+  tell(CheckpointDone{static_cast<double>(message.sample)});
+  for (const WorkerId worker : std::exchange(to_release_, {})) dismiss(worker, "released");
+  if (phase_ != Phase::saving) return;
+  // One that was asked for earlier may come first.
+  if (ended_ || message.sample >= crew_.sample()) return end(RunEnd::stopped);
+  request_checkpoint();
+}
+
+void Runner::on_not_written(const CheckpointFailed& message) {
+  checkpoint_time_ = now();
+  checkpoint_asked_ = false;
+  say("no checkpoint: " + message.what);
+  for (const WorkerId worker : std::exchange(to_release_, {})) dismiss(worker, "released");
+  if (phase_ == Phase::saving)
+    return fail_run(fmt::format("stopped, but the last checkpoint could not be written: {}", message.what));
+}
+
+void Runner::link_closed(WorkerId worker) {
+  const auto found = members_.find(worker);
+  if (found == members_.end()) return;
+  if (found->second.launch >= 0 && !machines_->runs(found->second.launch)) {
+    lose(worker, "its process ended");
+    return deliver();
+  }
+  closed_[worker] = now();
+}
+
+void Runner::machine_ended(int launch, const std::string& how) {
+  const auto found =
+      std::find_if(members_.begin(), members_.end(), [&](const auto& entry) { return entry.second.launch == launch; });
+  const bool was_ready = found != members_.end() && found->second.ready;
+  if (found != members_.end()) lose(found->first, how);
+  if (!was_ready && phase_ != Phase::ending && ++failed_starts_ >= kMostFailedStarts)
+    fail_run(fmt::format("{} machines in a row ended before they were ready; the last: {}, see {}", failed_starts_, how,
+                         machines_->log(launch).string()));
+  deliver();
+  end_when_empty();
+}
+
+void Runner::lose(WorkerId worker, const std::string& why) {
+  const auto found = members_.find(worker);
+  if (found == members_.end()) return;
+  const Member member = found->second;
+  const bool stood = crew_.stands(worker);
+  members_.erase(found);
+  closed_.erase(worker);
+  crew_.gone(worker);
+  desk_->drop(worker);
+  if (member.launch >= 0) machines_->kill(member.launch);
+  std::erase_if(held_, [&](const Event& event) {
+    const auto* joined = std::get_if<Joined>(&event);
+    return joined != nullptr && joined->worker == worker;
+  });
+  if (phase_ == Phase::ending || !member.joined) return;
+  accounts_.preempted(now(), stood);
+  say(fmt::format("w{} lost: {}", worker, why));
+  tell(Lost{worker});
+}
+
+}  // namespace mayfly
