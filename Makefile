@@ -43,6 +43,8 @@ bench: deps-dev
 	build/bench/liveput
 	build/bench/replay
 	build/bench/risk generator
+	bench/train_speed.py build
+	bench/recovery.py build
 
 clean:
 	rm -rf build build-debug build-clang

@@ -12,7 +12,6 @@
 #include <cstring>
 #include <fstream>
 #include <set>
-#include <thread>
 
 #include "base/text.h"
 
@@ -34,6 +33,19 @@ long long start_ticks(pid_t pid) {
 std::string words_of_status(int status) {
   if (WIFSIGNALED(status)) return fmt::format("killed by signal {}", WTERMSIG(status));
   return fmt::format("exit code {}", WEXITSTATUS(status));
+}
+
+/// Numbers of the cores this process may use: fewer than the machine has under taskset or in a container.
+std::vector<int> allowed_cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  std::vector<int> cores;
+  if (::sched_getaffinity(0, sizeof set, &set) == 0) {
+    for (int core = 0; core < CPU_SETSIZE; ++core) {
+      if (CPU_ISSET(static_cast<std::size_t>(core), &set)) cores.push_back(core);
+    }
+  }
+  return cores.empty() ? std::vector<int>{0} : cores;
 }
 
 /// OpenBLAS of Debian 12 does not know newer processors and would fall back to SSE3, five times slower.
@@ -111,11 +123,11 @@ void LocalEngine::become(int seat, const std::string& log_file, const std::strin
   ::dup2(nothing, STDIN_FILENO);
   ::dup2(log, STDOUT_FILENO);
   ::dup2(log, STDERR_FILENO);
-  const int cores = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
-  const auto mine = seat_cores(seat, options_.capacity, cores);
+  const auto allowed = allowed_cores();
+  const auto mine = seat_cores(seat, options_.capacity, static_cast<int>(allowed.size()));
   cpu_set_t set;
   CPU_ZERO(&set);
-  for (const int core : mine) CPU_SET(static_cast<std::size_t>(core), &set);
+  for (const int core : mine) CPU_SET(static_cast<std::size_t>(allowed[static_cast<std::size_t>(core)]), &set);
   ::sched_setaffinity(0, sizeof set, &set);
   ::setenv("OMP_NUM_THREADS", std::to_string(mine.size()).c_str(), 1);
   ::setenv("OMP_WAIT_POLICY", "PASSIVE", 0);

@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "base/json.h"
 
@@ -28,6 +29,8 @@ void Journal::add(const TimedEvent& event, const std::vector<std::string>& recor
   flush();
   if (alone && records[0] == journal_line(event.time, event.event)) {
     steps_ = event;
+    // The first of a generation says when training went on, and is not kept back.
+    if (std::exchange(generation_, step->generation) != step->generation) flush();
     return;
   }
   for (const std::string& line : records) write(line);

@@ -11,8 +11,8 @@
 
 namespace mayfly {
 
-/// journal.jsonl of a run. Steps of one generation that follow each other become one line, written when something else
-/// happens or flush() is called.
+/// journal.jsonl of a run. A generation's first step is a line of its own, written at once; those that follow each
+/// other become one, written when something else happens or flush() is called.
 class Journal {
  public:
   /// Written anew: the store has everything that was in an older one.
@@ -32,6 +32,7 @@ class Journal {
 
   std::unique_ptr<std::FILE, Close> file_;
   std::optional<TimedEvent> steps_{};  ///< not written yet
+  std::int64_t generation_ = -1;       ///< of the last step
 };
 
 }  // namespace mayfly

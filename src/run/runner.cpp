@@ -123,13 +123,23 @@ void Runner::commit(const Crew::Step& step) {
     learn(step, took);
   }
   obey(reaction.commands);
+  const bool told = !held_.empty();
   tell_held();
   if (phase_ == Phase::saving && counts) {
     crew_.go_on(crew_.sample());  // nothing more is leased
     return request_checkpoint();
   }
   const bool epoch_over = epoch_ > 0 && step.range.first / epoch_ != step.range.end() / epoch_;
-  if (counts) crew_.go_on(end_sample(), epoch_over && train_.validation.has_value());
+  const bool evaluate = epoch_over && train_.validation.has_value();
+  if (counts && told) {
+    // The controller decides when events have settled: a step begun before that would be thrown away.
+    decision_.start(2 * kSettle, [this, evaluate] {
+      if (phase_ != Phase::ending) crew_.go_on(end_sample(), evaluate);
+      deliver();
+    });
+  } else if (counts) {
+    crew_.go_on(end_sample(), evaluate);
+  }
   report();
 }
 

@@ -122,6 +122,7 @@ class Runner {
   Timer wake_{loop_};
   Timer pulse_{loop_};
   Timer boundary_{loop_};
+  Timer decision_{loop_};  ///< until then no step is leased
   Timer patience_{loop_};  ///< with the end
   Phase phase_ = Phase::attaching;
   std::map<WorkerId, Member> members_{};  ///< everyone welcomed and not gone
