@@ -63,9 +63,7 @@ void CheckpointWriter::write(const std::filesystem::path& directory, const Train
   const auto start = Clock::now();
   const auto copy = copy_of(trainer);
   const Seconds stall = Clock::now() - start;
-  thread_ = std::thread([this, directory, state, copy, stall] {
-    told_(written(directory, state, *copy, stall));
-  });
+  thread_ = std::thread([this, directory, state, copy, stall] { told_(written(directory, state, *copy, stall)); });
 }
 
 void CheckpointWriter::finish() {
