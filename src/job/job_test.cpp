@@ -19,7 +19,7 @@ TEST(Profiles, AllThatShipLoadAndAreNamedAfterTheirFile) {
     EXPECT_FALSE(profile->origin.source.empty());
     ++count;
   }
-  EXPECT_EQ(count, 10);
+  EXPECT_EQ(count, 11);
 }
 
 TEST(Profiles, PipelinesCarryEveryMeasuredShape) {

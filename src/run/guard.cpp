@@ -94,7 +94,9 @@ void Guard::watch_speed(const Crew::Step& step, Seconds commit, const Standing& 
               .exchange = slowest->exchange,
               .commit = commit});
   const auto ratio = speed_.ratio();
-  if (ratio && (!told_ratio_ || std::abs(*ratio / *told_ratio_ - 1) > kNews)) {
+  const bool news = ratio && (!told_ratio_ || std::abs(*ratio / *told_ratio_ - 1) > kNews);
+  if (news && standing.now - told_at_ >= std::clamp(length(inputs_) / 50, kBetweenEstimates, Seconds(60))) {
+    told_at_ = standing.now;
     told_ratio_ = ratio;
     findings.ratio = ratio;
   }

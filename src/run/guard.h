@@ -51,6 +51,7 @@ class Guard {
   SpeedWatch speed_;
   std::optional<double> validation_{};
   std::optional<double> told_ratio_{};
+  Seconds told_at_{};
   Seconds estimated_at_{};
   bool named_ = false;     ///< the bottleneck of this formation
   bool repeated_ = false;  ///< the promise

@@ -230,6 +230,11 @@ void Runner::roll_back() {
 
 void Runner::obey(const Pause&) {
   assigned_.reset();
+  // Nobody may be left who holds the state.
+  if (crew_.training() && crew_.sample() > checkpoint_sample_) {
+    crew_.go_on(crew_.sample());  // what is committed is applied first
+    request_checkpoint();
+  }
   crew_.pause();
 }
 

@@ -91,12 +91,6 @@ void Runner::on_leaving(WorkerId worker, const Leaving& message) {
   const Seconds left(message.left_s);
   say(fmt::format("w{} will be taken in {}", worker, format_duration(left)));
   if (!found->second.joined) return;
-  const bool all = std::all_of(crew_.ranks().begin(), crew_.ranks().end(), [&](WorkerId rank) {
-    const auto member = members_.find(rank);
-    return member == members_.end() || member->second.leaving;
-  });
-  // Nobody stays who would hold the state.
-  if (all && crew_.sample() > checkpoint_sample_) request_checkpoint();
   tell_at_boundary(Notice{.worker = worker, .left = left}, std::min(left / 4, Seconds(2)));
 }
 
@@ -174,7 +168,7 @@ void Runner::lose(WorkerId worker, const std::string& why) {
   });
   if (phase_ == Phase::ending || !member.joined) return;
   accounts_.preempted(now(), stood);
-  say(fmt::format("w{} lost: {}", worker, why));
+  say(member.leaving ? fmt::format("w{} has gone", worker) : fmt::format("w{} lost: {}", worker, why));
   tell(Lost{worker});
 }
 
