@@ -43,8 +43,15 @@ Guard::Guard(const RunInputs& inputs, std::int64_t epoch)
 void Guard::begin(int workers) {
   PredictedSpeed predicted;
   if (inputs_.profile != nullptr) {
-    if (const auto shape = inputs_.job->shapes.find({workers, 1}))
-      predicted.samples_per_s = inputs_.job->shapes.speed(*shape);
+    const Shapes& shapes = inputs_.job->shapes;
+    const auto shape = shapes.find({workers, 1});
+    const auto alone = shapes.find({1, 1});
+    if (shape && alone) {
+      predicted.samples_per_s = shapes.speed(*shape);
+      // One machine exchanges nothing; of several, what their computing does not explain is exchange.
+      predicted.compute_s_per_sample = 1 / shapes.speed(*alone) / workers;
+      predicted.exchange_s_per_sample = std::max(0.0, 1 / predicted.samples_per_s - *predicted.compute_s_per_sample);
+    }
   }
   speed_.begin(predicted);
   named_ = false;
