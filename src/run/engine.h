@@ -24,8 +24,8 @@ struct MachineRole {
   bool operator==(const MachineRole&) const = default;
 };
 
-/// Machines as processes of this one. Each launch has a number of its own that is never used again. Processes outlive
-/// the engine: whoever starts it anew adopts them.
+/// LocalMachines as processes of this one. Each launch has a number of its own that is never used again. Processes
+/// outlive the engine: whoever starts it anew adopts them.
 class LocalEngine {
  public:
   struct Options {

@@ -4,8 +4,8 @@
 
 namespace mayfly {
 
-Machines::Machines(Loop& loop, const RunInputs& inputs, LocalEngine::Options options, std::function<Seconds()> now,
-                   Calls calls)
+LocalMachines::LocalMachines(Loop& loop, const RunInputs& inputs, LocalEngine::Options options,
+                             std::function<Seconds()> now, Calls calls)
     : loop_(loop),
       inputs_(inputs),
       now_(std::move(now)),
@@ -14,7 +14,7 @@ Machines::Machines(Loop& loop, const RunInputs& inputs, LocalEngine::Options opt
       weather_timer_(loop),
       rng_(inputs.seed) {}
 
-Result<void> Machines::begin(int next_launch, const Json& processes) {
+Result<void> LocalMachines::begin(int next_launch, const Json& processes) {
   next_launch_ = next_launch;
   engine_.adopt(processes);
   for (const int launch : engine_.launches()) held_[launch] = true;
@@ -38,7 +38,7 @@ Result<void> Machines::begin(int next_launch, const Json& processes) {
 }
 
 /// The first role of which fewer run than the roles say.
-const MachineRole& Machines::next_role() const {
+const MachineRole& LocalMachines::next_role() const {
   std::vector<MachineRole> taken;
   for (const int launch : engine_.launches()) taken.push_back(engine_.role(launch));
   for (const MachineRole& role : inputs_.roles) {
@@ -49,7 +49,7 @@ const MachineRole& Machines::next_role() const {
   return inputs_.roles.back();
 }
 
-Result<void> Machines::start(const MachineRole& role) {
+Result<void> LocalMachines::start(const MachineRole& role) {
   const int launch = next_launch_++;
   if (auto started = engine_.start(launch, role); !started) return started;
   held_[launch] = true;
@@ -57,19 +57,19 @@ Result<void> Machines::start(const MachineRole& role) {
   return {};
 }
 
-void Machines::start_or_say(const MachineRole& role) {
+void LocalMachines::start_or_say(const MachineRole& role) {
   if (closed_) return;
   if (const auto started = start(role); !started) calls_.say(started.error().message);
 }
 
-MachineRole Machines::spare_role(Market market) const {
+MachineRole LocalMachines::spare_role(Market market) const {
   MachineRole role = inputs_.roles.back();
   role.market = market;
   if (market == Market::on_demand && inputs_.priced) role.price = inputs_.job->on_demand;
   return role;
 }
 
-Result<void> Machines::acquire(const std::vector<MachineRole>& roles) {
+Result<void> LocalMachines::acquire(const std::vector<MachineRole>& roles) {
   if (running() + roles.size() > static_cast<std::size_t>(inputs_.workers))
     return fail("{} more machine{} would help, but this run may use {} at a time (--workers)", roles.size(),
                 roles.size() == 1 ? "" : "s", inputs_.workers);
@@ -79,12 +79,12 @@ Result<void> Machines::acquire(const std::vector<MachineRole>& roles) {
   return {};
 }
 
-void Machines::release(int launch, Seconds patience) {
+void LocalMachines::release(int launch, Seconds patience) {
   held_[launch] = false;
   after(patience, [this, launch] { engine_.kill(launch); });
 }
 
-void Machines::gone(int launch, const std::string& how) {
+void LocalMachines::gone(int launch, const std::string& how) {
   const bool replace = held_[launch] && !inputs_.weather && !closed_;
   held_.erase(launch);
   std::erase(leaving_, launch);
@@ -96,7 +96,7 @@ void Machines::gone(int launch, const std::string& how) {
     });
 }
 
-void Machines::schedule_weather() {
+void LocalMachines::schedule_weather() {
   if (change_at_ >= weather_.changes.size() || closed_) return;
   const Seconds at = weather_.changes[change_at_].time / inputs_.speed;
   weather_timer_.start(std::max(Seconds(0), at - now_()), [this] {
@@ -105,7 +105,7 @@ void Machines::schedule_weather() {
   });
 }
 
-void Machines::weather(const Change& change) {
+void LocalMachines::weather(const Change& change) {
   if (closed_) return;
   for (int i = 0; i < change.removed; ++i) {
     std::vector<int> spot;
@@ -123,7 +123,7 @@ void Machines::weather(const Change& change) {
   for (int i = 0; i < change.added; ++i) start_or_say(next_role());
 }
 
-void Machines::after(Seconds time, std::function<void()> call) {
+void LocalMachines::after(Seconds time, std::function<void()> call) {
   const int number = next_timer_++;
   auto [timer, fresh] = timers_.try_emplace(number, loop_);
   timer->second.start(time, [this, number, call = std::move(call)] {

@@ -15,8 +15,8 @@
 namespace mayfly {
 
 /// Which machines there are: as many as asked for, each replaced a while after it is lost, or as many as a trace has,
-/// taken away with a notice. Machines ordered on demand come on top and stay.
-class Machines {
+/// taken away with a notice. LocalMachines ordered on demand come on top and stay.
+class LocalMachines {
  public:
   struct Calls {
     /// A machine is gone for good.
@@ -26,8 +26,8 @@ class Machines {
     std::function<void()> changed{};
   };
   /// `inputs` must outlive this object; `now` is the run's time, which a resumed run does not start at 0.
-  Machines(Loop& loop, const RunInputs& inputs, LocalEngine::Options options, std::function<Seconds()> now,
-           Calls calls);
+  LocalMachines(Loop& loop, const RunInputs& inputs, LocalEngine::Options options, std::function<Seconds()> now,
+                Calls calls);
 
   /// Launches are numbered from `next_launch` on.
   Result<void> begin(int next_launch, const Json& processes);

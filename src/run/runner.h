@@ -117,7 +117,7 @@ class Runner {
   Accounts accounts_{};
   std::optional<Guard> guard_{};  ///< as soon as the size of an epoch is known
   std::unique_ptr<Desk> desk_{};
-  std::unique_ptr<Machines> machines_{};
+  std::unique_ptr<LocalMachines> machines_{};
   std::unique_ptr<SignalWatch> signals_{};
   Timer wake_{loop_};
   Timer pulse_{loop_};

@@ -85,11 +85,11 @@ Result<void> Runner::open() {
                               .token = token_,
                               .notice = inputs_.times.notice,
                               .capacity = inputs_.workers};
-  machines_ = std::make_unique<Machines>(
+  machines_ = std::make_unique<LocalMachines>(
       loop_, inputs_, std::move(engine), [this] { return now(); },
-      Machines::Calls{.ended = [this](int launch, const std::string& how) { machine_ended(launch, how); },
-                      .say = [this](const std::string& text) { say(text); },
-                      .changed = [this] { write_processes(); }});
+      LocalMachines::Calls{.ended = [this](int launch, const std::string& how) { machine_ended(launch, how); },
+                           .say = [this](const std::string& text) { say(text); },
+                           .changed = [this] { write_processes(); }});
   const Json processes = Json::parse(store_.noted("processes").value_or("[]"), nullptr, false);
   const int launch = parse_integer(store_.noted("launch").value_or("0")).value_or(0);
   if (controller_.finished()) machines_->close();
@@ -243,7 +243,7 @@ void Runner::stop(int) {
 void Runner::end(RunEnd how) {
   if (phase_ == Phase::ending) return;
   if (checkpoint_asked_ && how == RunEnd::budget) {
-    // Machines wait for their last checkpoint.
+    // LocalMachines wait for their last checkpoint.
     phase_ = Phase::saving;
     patience_.start(kSavePatience, [this] { end(RunEnd::budget); });
     ended_ = how;

@@ -10,7 +10,7 @@
 namespace mayfly {
 namespace {
 
-/// Machines that end before they are ready, in a row, until the run is given up.
+/// LocalMachines that end before they are ready, in a row, until the run is given up.
 constexpr int kMostFailedStarts = 5;
 
 }  // namespace

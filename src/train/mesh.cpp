@@ -126,14 +126,14 @@ std::vector<int> doubles(std::span<const sockaddr_in> own, std::span<const socka
 
 }  // namespace
 
-struct Network::Parts {
+struct NetworkDevice::Parts {
   std::shared_ptr<gloo::transport::Device> device{};
 };
 
-Network::Network(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
-Network::~Network() = default;
+NetworkDevice::NetworkDevice(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+NetworkDevice::~NetworkDevice() = default;
 
-Result<std::unique_ptr<Network>> Network::open(const std::string& interface) {
+Result<std::unique_ptr<NetworkDevice>> NetworkDevice::open(const std::string& interface) {
   auto parts = std::make_unique<Parts>();
   const auto opened = guarded("network interface", [&] {
     tcp::attr attr;
@@ -142,7 +142,7 @@ Result<std::unique_ptr<Network>> Network::open(const std::string& interface) {
     parts->device = tcp::CreateDevice(attr);
   });
   if (!opened) return fail("network interface '{}': {}", interface, opened.error().message);
-  return std::unique_ptr<Network>(new Network(std::move(parts)));
+  return std::unique_ptr<NetworkDevice>(new NetworkDevice(std::move(parts)));
 }
 
 // How waiting is ended. gloo's closeConnections() leaves those asleep who wait for data, and its time limits are the
@@ -278,7 +278,7 @@ Mesh::Mesh(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 
 Mesh::~Mesh() = default;
 
-Result<std::unique_ptr<Mesh>> Mesh::open(Network& network, Place place) {
+Result<std::unique_ptr<Mesh>> Mesh::open(NetworkDevice& network, Place place) {
   auto parts = std::make_unique<Parts>();
   parts->place = place;
   const auto opened = guarded("open a mesh", [&] {

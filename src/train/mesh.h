@@ -12,17 +12,17 @@
 namespace mayfly {
 
 /// The thread and the address through which this process reaches its peers; one serves all meshes of a process.
-class Network {
+class NetworkDevice {
  public:
   /// Listens on this interface's IPv4 address alone: "lo", "eth0".
-  static Result<std::unique_ptr<Network>> open(const std::string& interface);
-  ~Network();
+  static Result<std::unique_ptr<NetworkDevice>> open(const std::string& interface);
+  ~NetworkDevice();
 
   struct Parts;
   Parts& parts() { return *parts_; }
 
  private:
-  explicit Network(std::unique_ptr<Parts> parts);
+  explicit NetworkDevice(std::unique_ptr<Parts> parts);
   std::unique_ptr<Parts> parts_;
 };
 
@@ -37,7 +37,7 @@ class Mesh {
     int size = 1;
   };
   /// Opens the doors for the others. The network must outlive the mesh.
-  static Result<std::unique_ptr<Mesh>> open(Network& network, Place place);
+  static Result<std::unique_ptr<Mesh>> open(NetworkDevice& network, Place place);
   ~Mesh();
 
   /// Where the others reach this worker: "127.0.0.1:0,40001,40002", a port for each rank, 0 for its own.

@@ -17,7 +17,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-std::unique_ptr<Mesh> opened(Network& network, Mesh::Place place) {
+std::unique_ptr<Mesh> opened(NetworkDevice& network, Mesh::Place place) {
   auto mesh = Mesh::open(network, place);
   EXPECT_TRUE(mesh) << mesh.error().message;
   return std::move(*mesh);
@@ -25,12 +25,12 @@ std::unique_ptr<Mesh> opened(Network& network, Mesh::Place place) {
 
 /// A formation inside this process, each rank with a thread of its own while it acts.
 struct Formation {
-  std::vector<std::unique_ptr<Network>> networks{};
+  std::vector<std::unique_ptr<NetworkDevice>> networks{};
   std::vector<std::unique_ptr<Mesh>> meshes{};
 
   explicit Formation(int size, std::int64_t number = 1) {
     for (int rank = 0; rank < size; ++rank) {
-      networks.push_back(std::move(Network::open("lo").value()));
+      networks.push_back(std::move(NetworkDevice::open("lo").value()));
       meshes.push_back(opened(*networks.back(), {.formation = number, .rank = rank, .size = size}));
     }
   }
@@ -87,7 +87,7 @@ struct Peer {
 
  private:
   [[noreturn]] static void live(int in, int out, bool sums) {
-    auto network = Network::open("lo");
+    auto network = NetworkDevice::open("lo");
     auto mesh = Mesh::open(**network, {.formation = 1, .rank = 1, .size = 2});
     const auto& own = (*mesh)->word();
     if (::write(out, own.data(), own.size()) < 0) ::_exit(1);
@@ -205,7 +205,7 @@ TEST(Mesh, BrokenWordsAreErrors) {
 
 TEST(Mesh, AKilledPeerIsNoticedAtOnce) {
   Peer peer;
-  auto network = Network::open("lo");
+  auto network = NetworkDevice::open("lo");
   auto mesh = opened(**network, {.formation = 1, .rank = 0, .size = 2});
   peer.tell(mesh->word());
   ASSERT_TRUE(mesh->connect(std::vector{mesh->word(), peer.word}));
@@ -226,7 +226,7 @@ TEST(Mesh, AKilledPeerIsNoticedAtOnce) {
 TEST(Mesh, AFrozenPeerHoldsNobodyPastAbort) {
   for (const bool while_connecting : {true, false}) {
     Peer peer(!while_connecting);
-    auto network = Network::open("lo");
+    auto network = NetworkDevice::open("lo");
     auto mesh = opened(**network, {.formation = 1, .rank = 0, .size = 2});
     if (!while_connecting) peer.tell(mesh->word());
     if (while_connecting) ::kill(peer.pid, SIGSTOP);
@@ -268,7 +268,7 @@ TEST(Mesh, ListensOnItsInterfaceAlone) {
 }
 
 TEST(Mesh, FormationsLeaveNothingBehind) {
-  auto first = Network::open("lo"), second = Network::open("lo");
+  auto first = NetworkDevice::open("lo"), second = NetworkDevice::open("lo");
   std::size_t descriptors = 0, threads = 0;
   for (int number = 0; number < 100; ++number) {
     auto one = opened(**first, {.formation = number, .rank = 0, .size = 2});
@@ -289,8 +289,8 @@ TEST(Mesh, FormationsLeaveNothingBehind) {
   EXPECT_LE(entries("/proc/self/task"), threads);
 }
 
-TEST(Network, AnInterfaceThatIsNotThereIsAnError) {
-  const auto network = Network::open("nowhere7");
+TEST(NetworkDevice, AnInterfaceThatIsNotThereIsAnError) {
+  const auto network = NetworkDevice::open("nowhere7");
   ASSERT_FALSE(network);
   EXPECT_NE(network.error().message.find("nowhere7"), std::string::npos) << network.error().message;
 }

@@ -111,7 +111,7 @@ Result<void> Worker::load(const Welcome& welcome) {
   job_ = std::move(*job);
   const auto& spec = *job_.train;
   const auto folder = std::filesystem::path(welcome.job_file).parent_path();
-  auto network = Network::open(options_.interface);
+  auto network = NetworkDevice::open(options_.interface);
   if (!network) return unexpected(network.error());
   auto data = open_dataset(spec.data, spec.model, folder);
   if (!data) return unexpected(data.error());

@@ -63,7 +63,7 @@ class Worker {
   TrainerState state() const;
 
   Options options_;
-  std::unique_ptr<Network> network_{};
+  std::unique_ptr<NetworkDevice> network_{};
   Breaker breaker_{};
   Line line_;
   CheckpointWriter writer_;
