@@ -5,7 +5,7 @@ mayfly=$(realpath "$1")
 cd "$(dirname "$0")/../examples"
 passed=0
 failed=0
-# What trains for real prints times; CTest's `survive` looks at it.
+# What trains for real prints times; .ci/run looks at what `make run` says.
 for run in */run.sh; do
   folder=$(dirname "$run")
   [ -e "$folder/expected.txt" ] || continue

@@ -104,7 +104,7 @@ bool Crew::form_again() {
   return false;
 }
 
-void Crew::roll_back(std::string checkpoint, std::int64_t sample, Ledger ledger) {
+void Crew::roll_back(const std::string& checkpoint, std::int64_t sample, Ledger ledger) {
   sample_ = sample;
   ledger_ = std::move(ledger);
   ranks_ = members_;

@@ -53,7 +53,7 @@ class Crew {
   /// These train from `sample` on. False where nobody alive holds it: roll_back() must follow.
   bool assign(std::int64_t generation, std::vector<WorkerId> members, std::int64_t sample);
   /// The assigned start from a checkpoint (empty: the first weights) with this ledger.
-  void roll_back(std::string checkpoint, std::int64_t sample, Ledger ledger);
+  void roll_back(const std::string& checkpoint, std::int64_t sample, Ledger ledger);
   void pause();
   /// The same members once more: after the mesh broke without anybody being lost.
   bool form_again();

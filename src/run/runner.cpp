@@ -62,7 +62,7 @@ Result<RunSummary> Runner::run() {
   journal_.flush();
   if (ended_ == RunEnd::unable) return RunSummary{.end = *ended_, .failure = *failure_};
   if (failure_) return unexpected(Error{*failure_});
-  const RunSummary result = summary();
+  RunSummary result = summary();
   if (const auto saved = save_text(inputs_.directory / "summary.json", summary_json(result).dump(2) + "\n"); !saved)
     return unexpected(saved.error());
   return result;
