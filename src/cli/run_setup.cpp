@@ -51,7 +51,7 @@ Result<std::string> address_of(const std::string& interface) {
 Result<std::filesystem::path> train_program() {
   std::error_code error;
   const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
-  const auto program = self.parent_path() / "mayfly-train";
+  auto program = self.parent_path() / "mayfly-train";
   if (error || ::access(program.c_str(), X_OK) != 0)
     return fail("{}: not there; it is built and installed beside mayfly", program.string());
   return program;
