@@ -99,7 +99,7 @@ Result<fs::path> write_checkpoint(const fs::path& directory, const TrainerState&
   auto folder = WorkFolder::create(directory, state.step);
   if (!folder) return unexpected(folder.error());
   if (auto done = write_files(folder->path(), state, model, optimiser); !done) return unexpected(done.error());
-  const fs::path place = directory / checkpoint_name(state.step);
+  fs::path place = directory / checkpoint_name(state.step);
   if (auto done = folder->move_to(place); !done) return unexpected(done.error());
   if (auto done = sync_folder(directory); !done) return unexpected(done.error());
   return place;
