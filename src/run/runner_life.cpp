@@ -158,8 +158,8 @@ void Runner::pulse() {
   if (!held_up) check_silence();
   check_formation();
   check_checkpoint();
-  // A machine that had its notice is not needed once the others train without it.
-  if (crew_.training()) {
+  // A machine that had its notice is not needed once the others train without it, or what it holds is saved.
+  if (crew_.training() || (!checkpoint_asked_ && crew_.sample() <= checkpoint_sample_)) {
     std::vector<WorkerId> idle;
     for (const auto& [worker, member] : members_) {
       if (member.leaving && !crew_.stands(worker)) idle.push_back(worker);
