@@ -138,8 +138,6 @@ Result<void> make_shapes(RunSetup& setup) {
         make_job(*setup.profile, setup.catalog, {.type = setup.inputs.roles.front().type, .most_machines = most});
     if (!job) return unexpected(job.error());
     setup.job.emplace(*std::move(job));
-    if (const auto best = setup.job->shapes.best(most))
-      setup.inputs.forecast.samples_per_s = setup.job->shapes.speed(*best);
     setup.inputs.profile = &*setup.profile;
   } else {
     setup.job.emplace(unmeasured_job(most));
@@ -343,6 +341,10 @@ Result<std::variant<std::unique_ptr<RunSetup>, NoPlan>> set_up(const RunFlags& f
   const auto address = address_of(flags.interface);
   if (!address) return unexpected(address.error());
   inputs.address = *address;
+  if (inputs.spec.budget && !inputs.priced)
+    setup->notes.push_back("nobody watches the budget: without a profile, --plan or --as nothing is known of prices");
+  if (inputs.spec.deadline && !setup->profile)
+    setup->notes.push_back("nobody watches the deadline: without a profile nothing is known of speeds");
   if (!inputs.spec.unused.empty())
     setup->notes.push_back(
         fmt::format("understood but without effect on the run: {}", fmt::join(inputs.spec.unused, ", ")));

@@ -30,9 +30,14 @@ long long start_ticks(pid_t pid) {
   return std::atoll(std::string(fields[kStart]).c_str());
 }
 
-std::string words_of_status(int status) {
-  if (WIFSIGNALED(status)) return fmt::format("killed by signal {}", WTERMSIG(status));
-  return fmt::format("exit code {}", WEXITSTATUS(status));
+Ending ending_of(int status) {
+  if (WIFSIGNALED(status)) {
+    const int signal = WTERMSIG(status);
+    return {fmt::format("killed by signal {}", signal), signal != SIGKILL && signal != SIGTERM};
+  }
+  // A worker that is told to go a second time says so as a shell would.
+  const int code = WEXITSTATUS(status);
+  return {fmt::format("exit code {}", code), code != 0 && code != 128 + SIGTERM};
 }
 
 /// Numbers of the cores this process may use: fewer than the machine has under taskset or in a container.
@@ -64,7 +69,7 @@ std::vector<int> seat_cores(int seat, int capacity, int cores) {
   return mine;
 }
 
-LocalEngine::LocalEngine(Loop& loop, Options options, std::function<void(int, std::string)> ended)
+LocalEngine::LocalEngine(Loop& loop, Options options, std::function<void(int, const Ending&)> ended)
     : loop_(loop), options_(std::move(options)), ended_(std::move(ended)) {}
 
 std::filesystem::path LocalEngine::log(int launch) const {
@@ -157,7 +162,7 @@ void LocalEngine::reap(int launch) {
   // An adopted process is another's child: how it ended is not known here.
   const bool child = ::waitpid(found->second.pid, &status, WNOHANG) == found->second.pid;
   processes_.erase(found);
-  ended_(launch, child ? words_of_status(status) : "ended");
+  ended_(launch, child ? ending_of(status) : Ending{.how = "ended"});
 }
 
 void LocalEngine::notify(int launch) {

@@ -24,7 +24,13 @@ struct MachineRole {
   bool operator==(const MachineRole&) const = default;
 };
 
-/// LocalMachines as processes of this one. Each launch has a number of its own that is never used again. Processes
+/// How a process ended, for people, and whether it was its own doing: to be killed is weather.
+struct Ending {
+  std::string how{};
+  bool failed = false;
+};
+
+/// Machines as processes of this one. Each launch has a number of its own that is never used again. Processes
 /// outlive the engine: whoever starts it anew adopts them.
 class LocalEngine {
  public:
@@ -36,8 +42,7 @@ class LocalEngine {
     Seconds notice{30};  ///< what a machine is told it has left
     int capacity = 1;    ///< machines meant to run at a time: this machine's cores are dealt out among them
   };
-  /// `ended`: how, for people: "killed by signal 9", "exit code 2".
-  LocalEngine(Loop& loop, Options options, std::function<void(int launch, std::string how)> ended);
+  LocalEngine(Loop& loop, Options options, std::function<void(int launch, const Ending& ending)> ended);
 
   Result<void> start(int launch, const MachineRole& role);
   /// The preemption notice: SIGTERM.
@@ -71,7 +76,7 @@ class LocalEngine {
 
   Loop& loop_;
   Options options_;
-  std::function<void(int, std::string)> ended_;
+  std::function<void(int, const Ending&)> ended_;
   std::map<int, Process> processes_{};
 };
 

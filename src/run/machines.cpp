@@ -10,7 +10,7 @@ LocalMachines::LocalMachines(Loop& loop, const RunInputs& inputs, LocalEngine::O
       inputs_(inputs),
       now_(std::move(now)),
       calls_(std::move(calls)),
-      engine_(loop, std::move(options), [this](int launch, const std::string& how) { gone(launch, how); }),
+      engine_(loop, std::move(options), [this](int launch, const Ending& ending) { gone(launch, ending); }),
       weather_timer_(loop),
       rng_(inputs.seed) {}
 
@@ -84,12 +84,12 @@ void LocalMachines::release(int launch, Seconds patience) {
   after(patience, [this, launch] { engine_.kill(launch); });
 }
 
-void LocalMachines::gone(int launch, const std::string& how) {
+void LocalMachines::gone(int launch, const Ending& ending) {
   const bool replace = held_[launch] && !inputs_.weather && !closed_;
   held_.erase(launch);
   std::erase(leaving_, launch);
   calls_.changed();
-  calls_.ended(launch, how);
+  calls_.ended(launch, ending);
   if (replace)
     after(inputs_.times.replacement, [this] {
       if (static_cast<int>(running()) < inputs_.workers) start_or_say(next_role());

@@ -15,12 +15,12 @@
 namespace mayfly {
 
 /// Which machines there are: as many as asked for, each replaced a while after it is lost, or as many as a trace has,
-/// taken away with a notice. LocalMachines ordered on demand come on top and stay.
+/// taken away with a notice. Machines ordered on demand come on top and stay.
 class LocalMachines {
  public:
   struct Calls {
     /// A machine is gone for good.
-    std::function<void(int launch, std::string how)> ended{};
+    std::function<void(int launch, const Ending& ending)> ended{};
     std::function<void(const std::string&)> say{};
     /// Numbers of processes changed.
     std::function<void()> changed{};
@@ -55,7 +55,7 @@ class LocalMachines {
  private:
   Result<void> start(const MachineRole& role);
   void start_or_say(const MachineRole& role);
-  void gone(int launch, const std::string& how);
+  void gone(int launch, const Ending& ending);
   void schedule_weather();
   void weather(const Change& change);
   void after(Seconds time, std::function<void()> call);

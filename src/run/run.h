@@ -27,7 +27,6 @@ struct RunTimes {
 struct Forecast {
   std::optional<Seconds> time{};
   std::optional<Usd> cost{};
-  std::optional<double> samples_per_s{};
   std::optional<double> samples{};  ///< to the promised loss
 };
 

@@ -81,7 +81,7 @@ void Runner::begin_training() {
   for (const int launch : machines_->launches()) {
     const bool attached =
         std::any_of(members_.begin(), members_.end(), [&](const auto& entry) { return entry.second.launch == launch; });
-    if (!attached && controller_.generation() > 0 && !missing.empty()) machines_->kill(launch);
+    if (!attached && launch < first_launch_) machines_->kill(launch);
   }
   if (assigned_ && controller_.generation() == before && missing.empty()) obey(*assigned_);
   tell_held();

@@ -68,7 +68,7 @@ class Runner {
 
   // What becomes of them.
   void link_closed(WorkerId worker);
-  void machine_ended(int launch, const std::string& how);
+  void machine_ended(int launch, const Ending& ending);
   void lose(WorkerId worker, const std::string& why);
   void pulse();
   void check_formation();
@@ -139,8 +139,8 @@ class Runner {
   std::vector<WorkerId> to_release_{};  ///< once the checkpoint is written
   Seconds formation_time_{};
   std::int64_t formation_seen_ = 0;
-  int formations_failed_ = 0;
   int failed_starts_ = 0;
+  int first_launch_ = 0;  ///< of this process; those before were started by an earlier one
   Seconds reported_{};
   Seconds pulsed_{};
   std::optional<double> validation_loss_{};

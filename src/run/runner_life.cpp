@@ -87,13 +87,14 @@ Result<void> Runner::open() {
                               .capacity = inputs_.workers};
   machines_ = std::make_unique<LocalMachines>(
       loop_, inputs_, std::move(engine), [this] { return now(); },
-      LocalMachines::Calls{.ended = [this](int launch, const std::string& how) { machine_ended(launch, how); },
+      LocalMachines::Calls{.ended = [this](int launch, const Ending& ending) { machine_ended(launch, ending); },
                            .say = [this](const std::string& text) { say(text); },
                            .changed = [this] { write_processes(); }});
   const Json processes = Json::parse(store_.noted("processes").value_or("[]"), nullptr, false);
-  const int launch = parse_integer(store_.noted("launch").value_or("0")).value_or(0);
+  first_launch_ = parse_integer(store_.noted("launch").value_or("0")).value_or(0);
   if (controller_.finished()) machines_->close();
-  if (auto begun = machines_->begin(launch, processes.is_array() ? processes : Json::array()); !begun) return begun;
+  if (auto begun = machines_->begin(first_launch_, processes.is_array() ? processes : Json::array()); !begun)
+    return begun;
   if (controller_.finished()) {
     // Its controller died after the last word was stored.
     machines_->kill_all();
@@ -243,9 +244,12 @@ void Runner::stop(int) {
 void Runner::end(RunEnd how) {
   if (phase_ == Phase::ending) return;
   if (checkpoint_asked_ && how == RunEnd::budget) {
-    // LocalMachines wait for their last checkpoint.
+    // Machines wait for their last checkpoint, but not at any price.
     phase_ = Phase::saving;
-    patience_.start(kSavePatience, [this] { end(RunEnd::budget); });
+    patience_.start(kSavePatience, [this] {
+      checkpoint_asked_ = false;
+      end(RunEnd::budget);
+    });
     ended_ = how;
     return;
   }

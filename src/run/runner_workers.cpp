@@ -10,7 +10,7 @@
 namespace mayfly {
 namespace {
 
-/// LocalMachines that end before they are ready, in a row, until the run is given up.
+/// Machines that fail by themselves before they are ready, in a row, until the run is given up.
 constexpr int kMostFailedStarts = 5;
 
 }  // namespace
@@ -140,14 +140,14 @@ void Runner::link_closed(WorkerId worker) {
   closed_[worker] = now();
 }
 
-void Runner::machine_ended(int launch, const std::string& how) {
+void Runner::machine_ended(int launch, const Ending& ending) {
   const auto found =
       std::find_if(members_.begin(), members_.end(), [&](const auto& entry) { return entry.second.launch == launch; });
   const bool was_ready = found != members_.end() && found->second.ready;
-  if (found != members_.end()) lose(found->first, how);
-  if (!was_ready && phase_ != Phase::ending && ++failed_starts_ >= kMostFailedStarts)
-    fail_run(fmt::format("{} machines in a row ended before they were ready; the last: {}, see {}", failed_starts_, how,
-                         machines_->log(launch).string()));
+  if (found != members_.end()) lose(found->first, ending.how);
+  if (ending.failed && !was_ready && phase_ != Phase::ending && ++failed_starts_ >= kMostFailedStarts)
+    fail_run(fmt::format("{} machines in a row ended before they were ready; the last: {}, see {}", failed_starts_,
+                         ending.how, machines_->log(launch).string()));
   deliver();
   end_when_empty();
 }
