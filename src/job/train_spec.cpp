@@ -202,6 +202,30 @@ CheckpointSpec read_checkpoint(Section section) {
   return checkpoint;
 }
 
+/// `asp`, `bsp` or `ssp(3)`.
+void read_sync(Section& section, ServersSpec& servers) {
+  const auto text = section.maybe_text("sync");
+  if (!text || *text == "bsp") return;
+  if (*text == "asp") {
+    servers.sync = ServersSpec::Sync::asp;
+    return;
+  }
+  const bool bounded = text->starts_with("ssp(") && text->ends_with(")");
+  const auto bound = bounded ? parse_integer(text->substr(4, text->size() - 5)) : std::nullopt;
+  if (!bound || *bound < 0) return section.reject("sync", fmt::format("'{}', want asp, bsp or ssp(3)", *text));
+  servers.sync = ServersSpec::Sync::ssp;
+  servers.bound = static_cast<int>(*bound);
+}
+
+ServersSpec read_servers(Section section) {
+  ServersSpec servers;
+  servers.count = section.maybe_integer("count").value_or(servers.count);
+  servers.standby = section.maybe_integer("standby", Range::non_negative).value_or(servers.standby);
+  read_sync(section, servers);
+  section.finish();
+  return servers;
+}
+
 double cosine_factor(const ScheduleSpec& schedule, double step) {
   const double done =
       std::clamp((step - schedule.warmup_steps) / (schedule.total_steps - schedule.warmup_steps), 0.0, 1.0);
@@ -233,6 +257,7 @@ TrainSpec read_train(Section section) {
   if (auto optimiser = section.maybe_section("optimiser")) train.optimiser = read_optimiser(*optimiser);
   if (auto schedule = section.maybe_section("schedule")) train.schedule = read_schedule(*schedule);
   if (auto checkpoint = section.maybe_section("checkpoint")) train.checkpoint = read_checkpoint(*checkpoint);
+  if (auto servers = section.maybe_section("servers")) train.servers = read_servers(*servers);
   train.batch = section.maybe_integer("batch").value_or(train.batch);
   train.clip = section.maybe_number("clip", Range::positive);
   train.sum = known_word(section, "reduction", {"mean", "sum"}) == "sum";

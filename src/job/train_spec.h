@@ -69,6 +69,20 @@ struct CheckpointSpec {
   bool operator==(const CheckpointSpec&) const = default;
 };
 
+/// Parameter servers: absent, workers add up their gradients among themselves.
+struct ServersSpec {
+  enum class Sync {
+    asp,  ///< every push is an update
+    bsp,  ///< every step waits for all
+    ssp,  ///< as asp, but nobody is more than `bound` updates ahead of the slowest
+  };
+  int count = 1;    ///< shards, equal in bytes
+  int standby = 0;  ///< further servers that hold the same, for each shard
+  Sync sync = Sync::bsp;
+  int bound = 0;  ///< ssp
+  bool operator==(const ServersSpec&) const = default;
+};
+
 struct TrainSpec {
   ModelSpec model{};
   DataSpec data{};
@@ -76,7 +90,8 @@ struct TrainSpec {
   OptimiserSpec optimiser{};
   ScheduleSpec schedule{};
   CheckpointSpec checkpoint{};
-  int batch = 32;                ///< samples of one step, over all workers
+  std::optional<ServersSpec> servers{};
+  int batch = 32;                ///< samples of one update: over all workers, or of each where they do not wait
   std::optional<double> clip{};  ///< largest norm of the gradient
   bool sum = false;              ///< losses of a batch are added up, not averaged
   bool scale_rate = false;       ///< rate times workers, as in transient-server training

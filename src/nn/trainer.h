@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -20,6 +21,22 @@ struct Evaluation {
   double labels = 0;
 };
 
+/// How many floats of what lie behind each other in Trainer::exchange() and Trainer::weights().
+struct ExchangeLayout {
+  std::size_t parameters = 0;
+  std::size_t statistics = 0;  ///< running ones, such as batch norm's
+  std::size_t counters = 0;    ///< whole numbers
+  std::size_t size() const { return parameters + statistics + counters; }
+  bool operator==(const ExchangeLayout&) const = default;
+};
+
+/// An optimiser's moments, flat: each as long as the parameters and in their order.
+struct FlatMoments {
+  std::vector<std::vector<float>> values{};
+  std::int64_t steps = 0;  ///< taken so far, where the kind counts them
+  bool operator==(const FlatMoments&) const = default;
+};
+
 /// A network and its optimiser: everything that LibTorch does for mayfly. A step has two halves, so that an update
 /// waits until it is known to count: compute() leaves the state as it is, apply() moves it. With one worker the two are
 /// a plain LibTorch loop to the bit. One thread. What LibTorch throws after make() (no memory left, an error inside a
@@ -34,9 +51,10 @@ class Trainer {
   /// Forward and backward over these samples, which are `share` of the step's batch (all of it: 1). Returns the loss of
   /// these samples, mean (or sum where the job adds up). Random numbers depend on the seed and `place`, the first
   /// sample's place in the run, alone. No samples: the gradient is 0. Replaces an earlier computation that was not
-  /// applied.
-  virtual double compute(const Dataset& data, std::span<const std::int64_t> samples, double share,
-                         std::int64_t place) = 0;
+  /// applied. `ready` is called from within, with parts [first, first + count) of exchange() that are final.
+  using Ready = std::function<void(std::size_t first, std::size_t count)>;
+  virtual double compute(const Dataset& data, std::span<const std::int64_t> samples, double share, std::int64_t place,
+                         const Ready& ready = {}) = 0;
   /// What the workers add up between the two halves: gradients times share (as they are where the job adds up losses),
   /// running statistics and what counters gained, times share, in one piece. Shares of a step must add up to 1. Valid
   /// until the next compute().
@@ -44,6 +62,19 @@ class Trainer {
   /// Moves the weights by the sum in exchange(). `step` counts from 0 over the whole run; `workers` matters only where
   /// the job scales the rate.
   virtual void apply(std::int64_t step, int workers) = 0;
+
+  // With parameter servers, which hold the state and apply what workers push.
+
+  virtual ExchangeLayout layout() const = 0;
+  /// Parameters, statistics and counters in exchange()'s layout. What is written here counts after weights_written().
+  virtual std::span<float> weights() = 0;
+  virtual void weights_written() = 0;
+  /// After compute(): turns exchange() into what servers add up. Statistics become their change, and the gradient of
+  /// these samples alone is held to the job's norm. Parts that were announced as ready stay as they are: with a norm to
+  /// hold to, compute() announces nothing.
+  virtual void finish_push(double share) = 0;
+  virtual FlatMoments moments() = 0;
+  virtual void set_moments(const FlatMoments& moments) = 0;
 
   /// Sums over the samples of a data set, without a trace in the state.
   virtual Evaluation evaluate(const Dataset& data, std::span<const std::int64_t> samples) = 0;

@@ -36,12 +36,12 @@ constexpr double kAnything = -std::numeric_limits<double>::infinity();
 // The pointers only choose the overload.
 constexpr auto table(const Hello*) {
   return named("hello", Field{"protocol", &Hello::protocol}, Field{"token", &Hello::token}, Field{"pid", &Hello::pid},
-               Field{"slot", &Hello::slot, -1}, Field{"worker", &Hello::worker}, Field{"sample", &Hello::sample},
-               Field{"pending", &Hello::pending});
+               Field{"role", &Hello::role}, Field{"slot", &Hello::slot, -1}, Field{"worker", &Hello::worker},
+               Field{"sample", &Hello::sample}, Field{"pending", &Hello::pending});
 }
 constexpr auto table(const Ready*) {
   return named("ready", Field{"samples", &Ready::samples}, Field{"parameters", &Ready::parameters},
-               Field{"state_mb", &Ready::state_mb}, Field{"load_s", &Ready::load_s});
+               Field{"state_mb", &Ready::state_mb}, Field{"load_s", &Ready::load_s}, Field{"address", &Ready::address});
 }
 constexpr auto table(const Reachable*) {
   return named("reachable", Field{"formation", &Reachable::formation}, Field{"address", &Reachable::address});
@@ -52,6 +52,13 @@ constexpr auto table(const StepDone*) {
                Field{"samples", &StepDone::samples}, Field{"loss", &StepDone::loss, kAnything},
                Field{"compute_s", &StepDone::compute_s}, Field{"exchange_s", &StepDone::exchange_s},
                Field{"validation_loss", &StepDone::validation_loss, kAnything}, Field{"accuracy", &StepDone::accuracy});
+}
+constexpr auto table(const Pushed*) {
+  return named("pushed", Field{"formation", &Pushed::formation}, Field{"lease", &Pushed::lease},
+               Field{"sample", &Pushed::sample}, Field{"loss", &Pushed::loss, kAnything},
+               Field{"compute_s", &Pushed::compute_s}, Field{"pull_s", &Pushed::pull_s},
+               Field{"push_s", &Pushed::push_s}, Field{"validation_loss", &Pushed::validation_loss, kAnything},
+               Field{"accuracy", &Pushed::accuracy});
 }
 constexpr auto table(const Broken*) {
   return named("broken", Field{"formation", &Broken::formation}, Field{"what", &Broken::what});
@@ -85,6 +92,33 @@ constexpr auto table(const Peers*) {
 constexpr auto table(const Proceed*) {
   return named("proceed", Field{"formation", &Proceed::formation}, Field{"committed", &Proceed::committed},
                Field{"step", &Proceed::step}, Field{"counts", &Proceed::counts}, Field{"evaluate", &Proceed::evaluate});
+}
+constexpr auto table(const Serve*) {
+  return named("serve", Field{"formation", &Serve::formation}, Field{"shard", &Serve::shard},
+               Field{"shards", &Serve::shards, 1}, Field{"sample", &Serve::sample}, Field{"source", &Serve::source},
+               Field{"checkpoint", &Serve::checkpoint}, Field{"from_checkpoint", &Serve::from_checkpoint});
+}
+constexpr auto table(const Attach*) {
+  return named("attach", Field{"formation", &Attach::formation}, Field{"shards", &Attach::shards, 1},
+               Field{"addresses", &Attach::addresses});
+}
+constexpr auto table(const Lease*) {
+  return named("lease", Field{"formation", &Lease::formation}, Field{"lease", &Lease::lease},
+               Field{"sample", &Lease::sample}, Field{"first_sample", &Lease::first_sample},
+               Field{"samples", &Lease::samples}, Field{"share", &Lease::share}, Field{"evaluate", &Lease::evaluate});
+}
+constexpr auto table(const Commit*) {
+  return named("commit", Field{"formation", &Commit::formation}, Field{"from", &Commit::from},
+               Field{"sample", &Commit::sample}, Field{"leases", &Commit::leases}, Field{"step", &Commit::step},
+               Field{"workers", &Commit::workers, 1});
+}
+constexpr auto table(const Forget*) {
+  return named("forget", Field{"formation", &Forget::formation}, Field{"leases", &Forget::leases});
+}
+constexpr auto table(const Save*) {
+  return named("save", Field{"formation", &Save::formation}, Field{"sample", &Save::sample}, Field{"step", &Save::step},
+               Field{"loss", &Save::loss, kAnything}, Field{"ledger", &Save::ledger},
+               Field{"addresses", &Save::addresses});
 }
 constexpr auto table(const WriteCheckpoint*) {
   return named("write-checkpoint", Field{"formation", &WriteCheckpoint::formation});
@@ -166,6 +200,11 @@ bool sound(const Form& form) {
   return stands(form.rank) && stands(form.source) && std::all_of(form.receivers.begin(), form.receivers.end(), stands);
 }
 
+bool sound(const Serve& serve) { return serve.shard < serve.shards; }
+bool sound(const Attach& attach) { return attach.addresses.size() >= static_cast<std::size_t>(attach.shards); }
+bool sound(const Commit& commit) { return commit.from <= commit.sample; }
+bool sound(const Save& save) { return save.ledger.size() % 2 == 0; }
+
 template <class M>
 Result<Message> read_as(const Json& object) {
   constexpr auto kTable = table(static_cast<const M*>(nullptr));
@@ -184,7 +223,7 @@ Result<Message> read_as(const Json& object) {
   std::apply([&](const auto&... fields) { (read(fields), ...); }, kTable.fields);
   if (!wrong.empty()) return fail("message {}: {}", kTable.name, wrong);
   if (known != object.size()) return fail("message {}: unknown keys in {}", kTable.name, shown(object));
-  if (!sound(message)) return fail("message {}: ranks beyond its size in {}", kTable.name, shown(object));
+  if (!sound(message)) return fail("message {}: values that do not fit together in {}", kTable.name, shown(object));
   return message;
 }
 
