@@ -13,6 +13,7 @@
 #include "train/breaker.h"
 #include "train/checkpoint_writer.h"
 #include "train/line.h"
+#include "train/mesh.h"
 
 namespace mayfly {
 
