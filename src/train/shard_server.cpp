@@ -73,7 +73,7 @@ class TcpShardServer final : public ShardServer {
  private:
   void accept_guests();
   void admit(int socket, const sockaddr_in& from);
-  /// Those who asked for a formation before this one.
+  /// Those who asked for a formation before this one; all where it is -1.
   void turn_out(std::int64_t formation);
   static void join(std::list<Guest>& guests);
 
@@ -161,8 +161,8 @@ void TcpShardServer::turn_out(std::int64_t formation) {
     const std::lock_guard lock(mutex_);
     for (auto at = guests_.begin(); at != guests_.end();) {
       const auto next = std::next(at);
-      // Who has not spoken yet may be of the formation that begins, but for the end of all of them.
-      if (over_ || (at->formation >= 0 && at->formation < formation)) {
+      // Who has not spoken yet may be of the formation that begins.
+      if (over_ || formation < 0 || (at->formation >= 0 && at->formation < formation)) {
         at->link->abort();
         gone.splice(gone.end(), guests_, at);
       }
