@@ -65,8 +65,8 @@ class HeldShard {
   std::int64_t formation_ = -1;
   std::unique_ptr<Shard> shard_{};
   std::int64_t sample_ = 0;
-  bool moving_ = false;            ///< an update is being applied
-  std::vector<Reading*> live_{};   ///< readers of the shard's own weights
+  bool moving_ = false;             ///< an update is being applied
+  std::vector<Reading*> live_{};    ///< readers of the shard's own weights
   std::shared_ptr<Floats> past_{};  ///< for those who were in the middle; used again when they are done
   std::shared_ptr<ShardCopy> kept_{};
 };

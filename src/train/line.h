@@ -28,8 +28,8 @@ struct Rejected {
 };
 using Mail = std::variant<Message, Dropped, Orphaned, Rejected>;
 
-/// A worker's or server's line to its controller, with a thread of its own: heartbeats go out whatever the training does. A line
-/// that breaks is mended, and what the controller may have missed is said again.
+/// A worker's or server's line to its controller, with a thread of its own: heartbeats go out whatever the training
+/// does. A line that breaks is mended, and what the controller may have missed is said again.
 class Line {
  public:
   struct Options {

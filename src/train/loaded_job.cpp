@@ -60,7 +60,8 @@ Result<TrainerState> restore(Trainer& trainer, const std::string& checkpoint, st
   }
   const auto saved = open_checkpoint(checkpoint);
   if (!saved) return unexpected(saved.error());
-  if (saved->state.sample != sample) return fail("{}: holds sample {}, want {}", checkpoint, saved->state.sample, sample);
+  if (saved->state.sample != sample)
+    return fail("{}: holds sample {}, want {}", checkpoint, saved->state.sample, sample);
   const auto tensors = load_tensors(*saved);
   if (!tensors) return unexpected(tensors.error());
   if (auto loaded = trainer.load(tensors->model, tensors->optimiser); !loaded) return unexpected(loaded.error());

@@ -204,8 +204,8 @@ void TcpShardClient::queue(Peer& peer, Job job) {
 Result<void> TcpShardClient::await_all() {
   Lock lock(mutex_);
   done_.wait(lock, [&] {
-    return over_ || std::all_of(peers_.begin(), peers_.end(),
-                                [](const Peer& peer) { return peer.jobs.empty() && !peer.busy; });
+    return over_ ||
+           std::all_of(peers_.begin(), peers_.end(), [](const Peer& peer) { return peer.jobs.empty() && !peer.busy; });
   });
   if (over_) return fail("{}", why_);
   return {};
@@ -214,8 +214,7 @@ Result<void> TcpShardClient::await_all() {
 Result<std::int64_t> TcpShardClient::pull(std::int64_t sample, std::span<float> weights) {
   if (weights.size() != options_.size) return fail("{} floats to pull into, want {}", weights.size(), options_.size);
   for (auto& peer : peers_) {
-    if (peer.pulls)
-      queue(peer, PullJob{.sample = sample, .into = weights.subspan(peer.range.first, peer.range.count)});
+    if (peer.pulls) queue(peer, PullJob{.sample = sample, .into = weights.subspan(peer.range.first, peer.range.count)});
   }
   if (auto pulled = await_all(); !pulled) return unexpected(pulled.error());
   auto oldest = std::numeric_limits<std::int64_t>::max();

@@ -182,8 +182,7 @@ std::unique_ptr<Shard> TcpShardServer::begin(std::int64_t formation, std::unique
 }
 
 Result<void> TcpShardServer::commit(const Commit& commit) {
-  if (commit.formation != formation_)
-    return fail("a commit of formation {}, this is {}", commit.formation, formation_);
+  if (commit.formation != formation_) return fail("a commit of formation {}, this is {}", commit.formation, formation_);
   if (commit.from != held_.sample())
     return fail("a commit from sample {} to {}, it is at {}", commit.from, commit.sample, held_.sample());
   auto pushes = staging_.take(commit.leases);
@@ -234,8 +233,7 @@ Result<ShardRange> TcpShardServer::meet(Guest& guest) {
   }
   const auto range = held_.range(formation, [&] { return link.hung_up(); });
   if (!range) return range;
-  const DataHeader welcome{
-      .kind = Kind::welcome, .formation = formation, .first = range->first, .count = range->count};
+  const DataHeader welcome{.kind = Kind::welcome, .formation = formation, .first = range->first, .count = range->count};
   if (auto said = link.send(welcome); !said) return unexpected(said.error());
   return range;
 }
@@ -258,8 +256,7 @@ Result<void> TcpShardServer::talk(Guest& guest, ShardRange range, std::optional<
 
 Result<void> TcpShardServer::take_push(Guest& guest, ShardRange range, const DataHeader& header,
                                        std::optional<Incoming>& incoming) {
-  if (!incoming)
-    incoming = Incoming{.lease = header.number, .buffer = staging_.buffer(), .coverage = Coverage(range)};
+  if (!incoming) incoming = Incoming{.lease = header.number, .buffer = staging_.buffer(), .coverage = Coverage(range)};
   if (incoming->lease != header.number)
     return fail("lease {} pushed before all of lease {}", header.number, incoming->lease);
   if (incoming->buffer.size != range.count) return fail("the formation is over");
@@ -281,14 +278,14 @@ Result<void> TcpShardServer::answer_pull(Guest& guest, const DataHeader& header)
   if (!reading) return unexpected(reading.error());
   auto& state = **reading;
   const auto size = state.with([](std::span<const float> weights) { return weights.size(); });
-  if (auto said = link.send(
-          {.kind = Kind::weights, .formation = header.formation, .number = state.sample(), .count = size});
+  if (auto said =
+          link.send({.kind = Kind::weights, .formation = header.formation, .number = state.sample(), .count = size});
       !said)
     return said;
   // Waiting happens between the pieces, never within with(): an update may be on its way.
   for (std::size_t at = 0; at < size * sizeof(float);) {
-    const auto sent = state.with(
-        [&](std::span<const float> weights) { return link.send_some(std::as_bytes(weights).subspan(at)); });
+    const auto sent =
+        state.with([&](std::span<const float> weights) { return link.send_some(std::as_bytes(weights).subspan(at)); });
     if (!sent) return unexpected(sent.error());
     at += *sent;
     if (*sent > 0 && options_.network) options_.network->out.pass(*sent);
@@ -304,8 +301,8 @@ Result<void> TcpShardServer::answer_fetch(Guest& guest, const DataHeader& header
   if (!copy) return unexpected(copy.error());
   const auto& bytes = (*copy)->bytes;
   if (bytes.size() != header.count) return fail("a state of {} bytes asked for, it has {}", header.count, bytes.size());
-  return link.send(
-      {.kind = Kind::state, .formation = header.formation, .number = header.number, .count = bytes.size()}, bytes);
+  return link.send({.kind = Kind::state, .formation = header.formation, .number = header.number, .count = bytes.size()},
+                   bytes);
 }
 
 }  // namespace
