@@ -187,8 +187,8 @@ Result<void> set_servers(RunSetup& setup) {
   if (!spec) return {};
   ServerRole& servers = setup.inputs.servers;
   servers.count = spec->count * (1 + spec->standby);
-  servers.type = setup.profile && !setup.profile->server.type.empty() ? setup.profile->server.type
-                                                                      : setup.catalog.server_type;
+  servers.type =
+      setup.profile && !setup.profile->server.type.empty() ? setup.profile->server.type : setup.catalog.server_type;
   if (!setup.inputs.priced || servers.type.empty()) return {};
   const auto type = lookup(setup.catalog, servers.type);
   if (!type) return unexpected(type.error());
@@ -349,8 +349,7 @@ Result<std::variant<std::unique_ptr<RunSetup>, NoPlan>> set_up(const RunFlags& f
     };
   if (const auto set = set_weather(flags, *setup); !set) return unexpected(set.error());
   if (const auto set = set_times(flags, inputs); !set) return unexpected(set.error());
-  if (flags.engine != "local" && flags.engine != "none")
-    return fail("--engine '{}': want local or none", flags.engine);
+  if (flags.engine != "local" && flags.engine != "none") return fail("--engine '{}': want local or none", flags.engine);
   inputs.starts_machines = flags.engine == "local";
   if (const auto set = set_servers(*setup); !set) return unexpected(set.error());
   inputs.policy = setup->profile ? PolicyName::liveput : PolicyName::ideal;

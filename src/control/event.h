@@ -59,8 +59,8 @@ struct RolledBack {
   std::optional<double> sample{};  ///< where the checkpoint that was found is another one
   bool operator==(const RolledBack&) const = default;
 };
-/// What a generation has trained is nowhere any more, though its machines are there: the servers that held it are gone. A
-/// new generation of the same machines follows, and finds no state to start from.
+/// What a generation has trained is nowhere any more, though its machines are there: the servers that held it are gone.
+/// A new generation of the same machines follows, and finds no state to start from.
 struct StateLost {
   std::int64_t generation = 0;
   bool operator==(const StateLost&) const = default;

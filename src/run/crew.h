@@ -12,8 +12,8 @@
 namespace mayfly {
 
 /// Those that train together, as the controller's process sees them: who stands where, what each holds, which samples
-/// are leased, whose reports are in. Speaks the protocol of wire/message.h. Opens no socket and reads no clock, so a test
-/// plays it message by message.
+/// are leased, whose reports are in. Speaks the protocol of wire/message.h. Opens no socket and reads no clock, so a
+/// test plays it message by message.
 ///
 /// A *formation* is one set of connections between processes: its number is never used again, so whoever is late is
 /// told apart by it. Several formations may serve one generation of the controller, and one several generations.
@@ -84,6 +84,8 @@ class Crew {
   virtual bool stateless() const { return false; }
   /// A change of members now would waste what the others have in hand.
   virtual bool mid_step() const = 0;
+  /// Nobody has anything in hand.
+  virtual bool resting() const = 0;
   /// Those that train.
   virtual const std::vector<WorkerId>& ranks() const = 0;
   virtual bool stands(WorkerId worker) const = 0;

@@ -8,8 +8,8 @@
 namespace mayfly {
 
 /// Workers that add up their gradients among themselves. A formation is one mesh of workers: it is gathered (everyone
-/// says where it can be reached), joined (everyone is connected and holds the state) and then trains step by step until a
-/// member goes or the mesh breaks.
+/// says where it can be reached), joined (everyone is connected and holds the state) and then trains step by step until
+/// a member goes or the mesh breaks.
 class MeshCrew final : public Crew {
  public:
   /// `formation`: the last number that was ever used.
@@ -35,6 +35,7 @@ class MeshCrew final : public Crew {
   bool broken() const override { return broken_; }
   bool training() const override { return phase_ == Phase::training; }
   bool complete() const override;
+  bool resting() const override { return !lease_; }
   bool mid_step() const override { return training() && !broken_; }
   /// Members and, while it hands its state over, a guest.
   const std::vector<WorkerId>& ranks() const override { return ranks_; }

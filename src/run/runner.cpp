@@ -140,8 +140,9 @@ void Runner::commit(const Crew::Step& step) {
   const bool told = !held_.empty();
   tell_held();
   if (phase_ == Phase::saving && counts) {
-    crew_->go_on(crew_->sample());  // nothing more is leased
-    return request_checkpoint();
+    crew_->go_on(crew_->sample());  // nothing more is leased but what was left behind
+    if (crew_->resting()) request_checkpoint();
+    return;
   }
   const bool epoch_over = epoch_ > 0 && step.range.first / epoch_ != step.range.end() / epoch_;
   const bool evaluate = epoch_over && train_.validation.has_value();

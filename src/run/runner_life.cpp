@@ -144,7 +144,8 @@ Result<void> Runner::restore() {
   crew_ = make_crew(parse_integer(store_.noted("formation").value_or("0")).value_or(0));
   crew_->restore(store_.noted("crew").value_or(""), static_cast<std::int64_t>(controller_.committed()));
   if (servers_ != nullptr) {
-    for (const WorkerId server : servers_->servers()) members_[server] = {.ready = true, .joined = true, .server = true};
+    for (const WorkerId server : servers_->servers())
+      members_[server] = {.ready = true, .joined = true, .server = true};
   }
   formation_seen_ = crew_->formation();
   zero_ = std::chrono::steady_clock::now() - std::chrono::duration_cast<std::chrono::steady_clock::duration>(last_now_);
@@ -230,10 +231,9 @@ void Runner::stop(int) {
   if (phase_ != Phase::training) return;  // looked at again when those who hold the state are back
   phase_ = Phase::saving;
   machines_->close();
-  const bool held =
-      servers_ != nullptr ? !crew_->stateless()
-                          : std::any_of(crew_->ranks().begin(), crew_->ranks().end(),
-                                        [&](WorkerId worker) { return crew_->alive(worker); });
+  const bool held = servers_ != nullptr ? !crew_->stateless()
+                                        : std::any_of(crew_->ranks().begin(), crew_->ranks().end(),
+                                                      [&](WorkerId worker) { return crew_->alive(worker); });
   if (!held || crew_->sample() <= checkpoint_sample_) return end(RunEnd::stopped);
   calls_.say("saving; once more to end at once");
   // The step in hand is waited for, if it does not take too long.

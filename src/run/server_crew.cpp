@@ -241,7 +241,7 @@ std::vector<WorkerId> ServerCrew::awaited() const {
 }
 
 bool ServerCrew::write_checkpoint() {
-  save_wanted_ = phase_ != Phase::training;
+  save_wanted_ = phase_ != Phase::training || writer_;
   if (save_wanted_) return false;
   std::vector<WorkerId> savers(static_cast<std::size_t>(options_.servers.count), -1);
   std::vector<std::string> addresses(savers.size());
@@ -251,7 +251,8 @@ bool ServerCrew::write_checkpoint() {
     addresses[static_cast<std::size_t>(*server.shard)] = server.address;
   }
   Save word{.formation = formation_, .sample = sample_, .step = step_number(), .loss = loss_};
-  for (const SampleRange& range : ledger_.committed()) word.ledger.insert(word.ledger.end(), {range.first, range.count});
+  for (const SampleRange& range : ledger_.committed())
+    word.ledger.insert(word.ledger.end(), {range.first, range.count});
   writer_ = savers[0];
   for (const WorkerId saver : savers) {
     word.addresses = saver == writer_ ? addresses : std::vector<std::string>{};

@@ -9,10 +9,10 @@
 
 namespace mayfly {
 
-/// Workers that push to and pull from parameter servers. A formation is an arrangement of servers: which one holds which
-/// shard. Workers come and go within it and never wait for each other, unless the job says so (bsp, ssp): each has a
-/// lease of its own. What a worker pushed is staged at every server before it says so, so a commit record alone decides
-/// whether it counts, and a worker that is lost afterwards takes nothing along.
+/// Workers that push to and pull from parameter servers. A formation is an arrangement of servers: which one holds
+/// which shard. Workers come and go within it and never wait for each other, unless the job says so (bsp, ssp): each
+/// has a lease of its own. What a worker pushed is staged at every server before it says so, so a commit record alone
+/// decides whether it counts, and a worker that is lost afterwards takes nothing along.
 ///
 /// When a server goes, another of its shard (a standby) holds the same, and a new formation begins there: what was in
 /// hand is computed again, what was committed stays. Without one nobody holds the state: stateless().
@@ -53,6 +53,7 @@ class ServerCrew final : public Crew {
   bool training() const override { return phase_ == Phase::training; }
   bool complete() const override { return phase_ != Phase::waiting; }
   bool stateless() const override;
+  bool resting() const override { return leases_.empty(); }
   bool mid_step() const override { return false; }
   const std::vector<WorkerId>& ranks() const override { return members_; }
   bool stands(WorkerId worker) const override;

@@ -20,7 +20,10 @@ constexpr std::size_t kHistory = 4096;
 std::optional<Crew::Step> ServerCrew::hear(WorkerId from, const Message& message) {
   const bool answers =
       std::holds_alternative<CheckpointWritten>(message) || std::holds_alternative<CheckpointFailed>(message);
-  if (answers && writer_ == from) writer_.reset();
+  if (answers && writer_ == from) {
+    writer_.reset();
+    if (save_wanted_) write_checkpoint();
+  }
   if (!stands(from)) return std::nullopt;
   const auto* broken = std::get_if<Broken>(&message);
   const auto* formed = std::get_if<Formed>(&message);

@@ -112,7 +112,8 @@ Event read_event(Words& words) {
   if (word == "measured") return Measured{words.number("a ratio of speeds")};
   if (word != "tick")
     words.reject(word,
-                 "joined, notice, lost, committed, checkpointed, rolled-back, state-lost, priced, expected, estimated, measured or "
+                 "joined, notice, lost, committed, checkpointed, rolled-back, state-lost, priced, expected, estimated, "
+                 "measured or "
                  "tick");
   return Tick{};
 }

@@ -13,6 +13,16 @@ std::vector<Message> all_messages() {
   return {
       Hello{.protocol = 2, .token = "\"ü\n", .pid = 4711, .slot = 3, .worker = 7, .sample = 1LL << 53},
       Hello{},
+      Hello{.role = "server"},
+      Pushed{.formation = 2, .lease = 7, .sample = 64, .loss = 0.5, .compute_s = 1, .pull_s = 0.1, .push_s = 0.2},
+      Pushed{.formation = 2, .lease = 7, .validation_loss = 0.25, .accuracy = 0.5},
+      Serve{.formation = 2, .shard = 1, .shards = 2, .sample = 64, .source = "127.0.0.1:4000"},
+      Serve{.formation = 2, .checkpoint = "/c/checkpoint-3", .from_checkpoint = true},
+      Attach{.formation = 2, .shards = 2, .addresses = {"127.0.0.1:4000", "127.0.0.1:4001", "", "127.0.0.1:4002"}},
+      Lease{.formation = 2, .lease = 7, .sample = 64, .first_sample = 72, .samples = 8, .share = 0.5, .evaluate = true},
+      Commit{.formation = 2, .from = 64, .sample = 80, .leases = {7, 8}, .step = 4, .workers = 2},
+      Forget{.formation = 2, .leases = {9}},
+      Save{.formation = 2, .sample = 80, .step = 5, .loss = 1, .ledger = {0, 72, 80, 8}, .addresses = {"a", "b"}},
       Ready{.samples = 60000, .parameters = 669706, .state_mb = 5.36, .load_s = 0.25},
       Reachable{.formation = 9, .address = "00ff"},
       Formed{.formation = 9},
@@ -70,7 +80,7 @@ TEST(Message, ReadsAsItsDocumentationDoes) {
   EXPECT_EQ(encoded(Proceed{.formation = 2, .committed = 64, .step = 1, .counts = {32, 32}}),
             R"({"message":"proceed","formation":2,"committed":64,"step":1,"counts":[32,32],"evaluate":false})");
   EXPECT_EQ(encoded(Hello{.token = "t", .pid = 5}),
-            R"({"message":"hello","protocol":1,"token":"t","pid":5,"slot":-1})");
+            R"({"message":"hello","protocol":2,"token":"t","pid":5,"role":"worker","slot":-1})");
   EXPECT_EQ(encoded(Alive{}), R"({"message":"alive"})");
 }
 
@@ -112,7 +122,7 @@ TEST(Message, BrokenOnesAreRefusedWithTheReason) {
       {R"({"message":"halt","formation":9223372036854775808})", "'formation' cannot be"},
       {R"({"message":"leaving","left_s":-1})", "'left_s' cannot be"},
       {R"({"message":"leaving","left_s":1e999})", "not one JSON object"},
-      {R"({"message":"hello","protocol":1,"token":"","pid":1,"slot":-2})", "'slot' cannot be -2"},
+      {R"({"message":"hello","protocol":1,"token":"","pid":1,"role":"worker","slot":-2})", "'slot' cannot be -2"},
       {R"({"message":"hello","protocol":4294967297,"token":"","pid":1,"slot":0})", "'protocol' cannot be"},
       {R"({"message":"peers","formation":1,"addresses":["a",1]})", "'addresses' cannot be"},
       {R"({"message":"peers","formation":1,"addresses":[["a"]]})", "'addresses' cannot be"},

@@ -26,7 +26,7 @@ train:
   reduction: sum
   batch: {batch}
   checkpoint: {{{checkpoint}}}
-"""
+{servers}"""
 DIGITS_JOB = """name: digits
 objective: {{epochs: {epochs}}}
 train:
@@ -35,7 +35,7 @@ train:
   optimiser: {{kind: sgd, rate: 0.05, momentum: 0.9}}
   batch: {batch}
   checkpoint: {{{checkpoint}}}
-"""
+{servers}"""
 
 
 class Failure(Exception):
@@ -103,7 +103,7 @@ def alive(pid):
 
 class Run:
     def __init__(self, options, name, workers=3, job=COUNT_JOB, samples=200_000, epochs=None, batch=1000,
-                 checkpoint="every: 2s", flags=(), prefix=(), prepare=None):
+                 checkpoint="every: 2s", servers="", flags=(), prefix=(), prepare=None):
         self.mayfly = options.mayfly
         self.folder = os.path.join(options.folder, name)
         self.out = os.path.join(self.folder, "run")
@@ -114,7 +114,8 @@ class Run:
         os.makedirs(self.folder)
         job_file = os.path.join(self.folder, "job.yaml")
         with open(job_file, "w", encoding="utf-8") as file:
-            file.write(job.format(samples=samples, epochs=epochs or 1_000_000, batch=batch, checkpoint=checkpoint))
+            file.write(job.format(samples=samples, epochs=epochs or 1_000_000, batch=batch, checkpoint=checkpoint,
+                                  servers=f"  servers: {{{servers}}}\n" if servers else ""))
         if prepare:
             prepare(self.folder)
         self.front = None
@@ -159,11 +160,14 @@ class Run:
         try:
             return json.loads(read_text(f"{self.out}/processes.json"))
         except ValueError:
-            return {"controller": 0, "front": 0, "workers": []}
+            return {"controller": 0, "front": 0, "workers": [], "servers": []}
 
     def workers(self):
         """Process numbers of those that said hello and live."""
         return [w["pid"] for w in self.processes()["workers"] if w["pid"] > 0 and alive(w["pid"])]
+
+    def servers(self):
+        return [s["pid"] for s in self.processes()["servers"] if s["pid"] > 0 and alive(s["pid"])]
 
     def controller(self):
         pid = self.processes()["controller"]
@@ -213,7 +217,8 @@ class Run:
     def settle(self):
         """Waits until whoever was killed is known to be gone, or the run has ended."""
         self.wait("the dead to be noticed", lambda: self.front.poll() is not None or self.controller() and all(
-            alive(w["pid"]) for w in self.processes()["workers"] if w["pid"] > 0), may_end=True)
+            alive(w["pid"]) for kind in ("workers", "servers") for w in self.processes()[kind] if w["pid"] > 0),
+                  may_end=True)
 
     def rounds(self, most, workers):
         """Goes on whenever so many train. A run with an end may reach it first."""
@@ -234,7 +239,7 @@ class Run:
 
     def checkpoint_writer(self):
         """The process that has it open; 0 where the moment has passed."""
-        for pid in self.workers():
+        for pid in self.workers() + self.servers():
             for link in glob.glob(f"/proc/{pid}/fd/*"):
                 try:
                     if ".partial" in os.readlink(link):
@@ -261,6 +266,10 @@ class Run:
 
     def kill_workers(self, count=1, number=signal.SIGKILL):
         pids = self.workers()
+        return self.hit(self.random.sample(pids, min(count, len(pids))), number)
+
+    def kill_servers(self, count=1, number=signal.SIGKILL):
+        pids = self.servers()
         return self.hit(self.random.sample(pids, min(count, len(pids))), number)
 
     # The end.
