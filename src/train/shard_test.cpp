@@ -58,8 +58,7 @@ struct Fleet {
   }
   void commit(std::int64_t from, std::int64_t sample, const std::vector<std::int64_t>& leases) {
     for (auto& server : servers) {
-      const auto applied =
-          server->commit({.formation = formation, .from = from, .sample = sample, .leases = leases});
+      const auto applied = server->commit({.formation = formation, .from = from, .sample = sample, .leases = leases});
       EXPECT_TRUE(applied) << applied.error().message;
     }
   }
@@ -272,8 +271,8 @@ TEST(StateFetch, GetsACopyThatWasKeptThoughTheServerWentOn) {
   const auto fetched = [&](std::int64_t formation, std::int64_t sample) {
     StateFetch fetch(kToken, nullptr);
     Floats state(100);
-    const auto got = fetch.fetch(fleet.servers[0]->address(), formation, sample,
-                                 std::as_writable_bytes(std::span(state)));
+    const auto got =
+        fetch.fetch(fleet.servers[0]->address(), formation, sample, std::as_writable_bytes(std::span(state)));
     return got ? std::optional(state) : std::nullopt;
   };
   EXPECT_EQ(fetched(1, 1), Floats(100, 1));
@@ -295,8 +294,8 @@ TEST(StateFetch, AbortEndsIt) {
   Fleet fleet(1, 1, 100);
   StateFetch fetch(kToken, nullptr);
   std::vector<std::byte> state(400);
-  auto waiting = std::async(std::launch::async,
-                            [&] { return fetch.fetch(fleet.servers[0]->address(), 1, 8, state).has_value(); });
+  auto waiting =
+      std::async(std::launch::async, [&] { return fetch.fetch(fleet.servers[0]->address(), 1, 8, state).has_value(); });
   EXPECT_EQ(waiting.wait_for(std::chrono::milliseconds(20)), std::future_status::timeout);
   fetch.abort();
   EXPECT_FALSE(waiting.get());

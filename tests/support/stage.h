@@ -36,7 +36,8 @@ class Stage {
   Stage() {
     std::string pattern = (std::filesystem::temp_directory_path() / "mayfly-stage.XXXXXX").string();
     folder = ::mkdtemp(pattern.data());
-    terms = {.job = kCountJob, .job_file = folder / "job.yaml", .directory = folder, .heartbeat_s = 0.1, .orphan_s = 30};
+    terms = {
+        .job = kCountJob, .job_file = folder / "job.yaml", .directory = folder, .heartbeat_s = 0.1, .orphan_s = 30};
     listener_ = std::move(
         Listener::open(loop_, "127.0.0.1", 0, [this](std::unique_ptr<Link> link) { admit(std::move(link)); }).value());
   }
