@@ -99,9 +99,9 @@ void live_as_server(int control, std::size_t floats, int shard, int shards) {
   for (Order order; read_all(control, &order, sizeof order);) {
     const auto sample = server->sample();
     const bool done =
-        order.counts
-            ? server->commit({.formation = 1, .from = sample, .sample = sample + 1, .leases = {order.lease}}).has_value()
-            : (server->forget({.formation = 1, .leases = {order.lease}}), true);
+        order.counts ? server->commit({.formation = 1, .from = sample, .sample = sample + 1, .leases = {order.lease}})
+                           .has_value()
+                     : (server->forget({.formation = 1, .leases = {order.lease}}), true);
     write_all(control, &done, sizeof done);
   }
 }

@@ -99,6 +99,17 @@ TEST(Shards, WhatIsCommittedIsPulledAndNothingElse) {
   EXPECT_EQ(fleet.servers[0]->sample(), 4);
 }
 
+TEST(Shards, WhatIsForgottenBeforeItComesDoesNotStay) {
+  Fleet fleet(1, 1, 100);
+  const auto worker = fleet.client();
+  fleet.servers[0]->forget({.formation = 1, .leases = {5}});
+  push(*worker, 5, Floats(100, 1));
+  EXPECT_FALSE(fleet.servers[0]->commit({.formation = 1, .from = 0, .sample = 1, .leases = {5}}));
+  push(*worker, 6, Floats(100, 2));
+  fleet.commit(0, 1, {6});
+  EXPECT_EQ(pulled(*worker, 1, 100), Floats(100, 2));
+}
+
 TEST(Shards, PartsThatAreReadyGoAheadInAnyOrder) {
   Fleet fleet(2, 1, 1001);
   const auto worker = fleet.client();
@@ -149,7 +160,7 @@ TEST(Shards, APullSeesOneStateThoughUpdatesGoOn) {
       }
     });
   const auto writer = fleet.client(9);
-  for (std::int64_t step = 0; step < 30 || pulls < 30; ++step) {
+  for (std::int64_t step = 0; (step < 30 || pulls < 30) && !::testing::Test::HasFailure(); ++step) {
     push(*writer, step, Floats(kSize, 1));
     fleet.commit(step, step + 1, {step});
   }
@@ -278,6 +289,9 @@ TEST(StateFetch, GetsACopyThatWasKeptThoughTheServerWentOn) {
   EXPECT_EQ(fetched(1, 1), Floats(100, 1));
   EXPECT_EQ(fetched(1, 2), Floats(100, 2));
   EXPECT_EQ(fetched(1, 0), std::nullopt);  // past
+  fleet.servers[0]->keep_copy();
+  EXPECT_EQ(fetched(1, 2), Floats(100, 2));
+  EXPECT_EQ(fetched(1, 1), std::nullopt);  // dropped for the newer one
   // Who is early waits: for the formation, and for the state.
   auto early = std::async(std::launch::async, [&] { return fetched(2, 6); });
   EXPECT_EQ(early.wait_for(std::chrono::milliseconds(20)), std::future_status::timeout);
