@@ -1,7 +1,6 @@
 #include "train/held_shard.h"
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <utility>
 
@@ -64,7 +63,6 @@ void HeldShard::move_readers_away() {
 
 std::shared_ptr<ShardCopy> HeldShard::fresh_copy() {
   auto copy = kept_.use_count() == 1 ? std::exchange(kept_, {}) : std::make_shared<ShardCopy>();
-  std::atomic_thread_fence(std::memory_order_acquire);  // after the last one who read it
   const auto state = shard_->state();
   copy->sample = sample_;
   copy->bytes.assign(state.begin(), state.end());
@@ -115,7 +113,13 @@ Result<std::shared_ptr<const ShardCopy>> HeldShard::copy(std::int64_t formation,
   Lock lock(mutex_);
   if (const auto there = await(lock, formation, gone, [&] { return sample_ >= sample; }); !there)
     return unexpected(there.error());
-  if (kept_ && kept_->sample == sample) return kept_;
+  if (kept_ && kept_->sample == sample) {
+    // Given back under the lock: only then can its memory be used for the next one.
+    return std::shared_ptr<const ShardCopy>(kept_.get(), [this, kept = kept_](const ShardCopy*) mutable {
+      const std::lock_guard back(mutex_);
+      kept.reset();
+    });
+  }
   if (sample_ != sample) return fail("the state of sample {} is past: it is at {}", sample, sample_);
   // An update waits for it: this is for recovery, which is rare.
   const auto state = shard_->state();

@@ -88,7 +88,7 @@ class TcpShardClient final : public ShardClient {
 };
 
 TcpShardClient::TcpShardClient(Options options) : options_(std::move(options)) {
-  const int count = static_cast<int>(options_.addresses.size());
+  const int count = options_.shards > 0 ? static_cast<int>(options_.addresses.size()) : 0;
   for (int index = 0; index < count; ++index) {
     const int shard = index % options_.shards;
     const int alike = (count - shard - 1) / options_.shards + 1;  // servers of this shard
@@ -107,7 +107,7 @@ TcpShardClient::~TcpShardClient() {
 }
 
 Result<void> TcpShardClient::connect() {
-  if (peers_.size() < static_cast<std::size_t>(options_.shards))
+  if (peers_.empty() || peers_.size() < static_cast<std::size_t>(options_.shards))
     return fail("{} servers for {} shards", peers_.size(), options_.shards);
   for (auto& peer : peers_) {
     if (auto met = meet(peer); !met) {

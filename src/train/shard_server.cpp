@@ -185,6 +185,7 @@ Result<void> TcpShardServer::commit(const Commit& commit) {
   if (commit.formation != formation_) return fail("a commit of formation {}, this is {}", commit.formation, formation_);
   if (commit.from != held_.sample())
     return fail("a commit from sample {} to {}, it is at {}", commit.from, commit.sample, held_.sample());
+  if (commit.leases.empty()) return fail("a commit to sample {} without leases", commit.sample);
   auto pushes = staging_.take(commit.leases);
   if (!pushes) return unexpected(pushes.error());
   std::vector<std::span<const float>> values;
