@@ -9,7 +9,7 @@
 namespace mayfly {
 
 void ServerCrew::server_ready(WorkerId server, const std::string& address) {
-  servers_[server] = {.address = address, .alive = true, .sample = 0};
+  servers_[server] = {.address = address, .alive = true};
   if (phase_ != Phase::idle) arrange();
 }
 
@@ -180,6 +180,7 @@ void ServerCrew::serve() {
       });
       word.source = source->second.address;
     }
+    if (!has) server.sample.reset();  // until it says so
     send(id, word);
   }
 }

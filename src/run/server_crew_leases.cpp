@@ -29,7 +29,10 @@ std::optional<Crew::Step> ServerCrew::hear(WorkerId from, const Message& message
   const auto* formed = std::get_if<Formed>(&message);
   if (serves(from)) {
     if (formed != nullptr) server_formed(from, *formed);
-    if (broken != nullptr && broken->formation == formation_) broken_ = server_broken_ = true;
+    if (broken != nullptr && broken->formation == formation_) {
+      broken_ = server_broken_ = true;
+      servers_.at(from).sample.reset();  // whatever it holds, it is not what was thought
+    }
     return std::nullopt;
   }
   Seat& seat = seats_.at(from);

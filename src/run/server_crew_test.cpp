@@ -199,6 +199,31 @@ TEST(ServerCrew, WithoutAStandbyTheStateIsLostAndAllShardsReturnToACheckpoint) {
   EXPECT_EQ(stage.last<Lease>(1).samples, 2);  // up to the gap's end
 }
 
+// It came while the first update was committed, and is seated anew before it has its shard.
+TEST(ServerCrew, AServerHoldsNothingBeforeItSaysSo) {
+  Stage stage({.count = 1, .standby = 2, .sync = Sync::asp});
+  stage.serve({100});
+  stage.train(1);
+  stage.push(1);
+  stage.commit();
+  stage.serve({101, 102});
+  EXPECT_EQ(stage.last<Serve>(101).source, "at 100");
+  EXPECT_EQ(stage.last<Serve>(102).source, "at 100");
+  EXPECT_TRUE(stage.to<Commit>(101).empty());
+}
+
+TEST(ServerCrew, AServerThatCannotGoOnIsNotBelievedToHoldItsShard) {
+  Stage stage({.count = 1, .standby = 1, .sync = Sync::asp});
+  stage.serve({100, 101});
+  stage.train(1);
+  stage.push(1);
+  stage.commit();
+  stage.crew.hear(101, Broken{stage.crew.formation(), "a commit that does not fit"});
+  EXPECT_TRUE(stage.crew.broken());
+  ASSERT_TRUE(stage.crew.form_again());
+  EXPECT_EQ(stage.last<Serve>(101).source, "at 100");
+}
+
 TEST(ServerCrew, ACheckpointIsOfOneStateOfAllShards) {
   Stage stage({.count = 2, .sync = Sync::asp});
   stage.serve({100, 101});
