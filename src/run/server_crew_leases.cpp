@@ -35,6 +35,7 @@ std::optional<Crew::Step> ServerCrew::hear(WorkerId from, const Message& message
     }
     return std::nullopt;
   }
+  if (!seats_.contains(from)) return std::nullopt;  // said before it went
   Seat& seat = seats_.at(from);
   if (broken != nullptr && broken->formation == formation_) {
     if (seat.lease) take_back(*seat.lease);

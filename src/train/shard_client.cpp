@@ -88,14 +88,17 @@ class TcpShardClient final : public ShardClient {
 };
 
 TcpShardClient::TcpShardClient(Options options) : options_(std::move(options)) {
-  const int count = options_.shards > 0 ? static_cast<int>(options_.addresses.size()) : 0;
-  for (int index = 0; index < count; ++index) {
-    const int shard = index % options_.shards;
-    const int alike = (count - shard - 1) / options_.shards + 1;  // servers of this shard
-    peers_.push_back({.address = options_.addresses[index],
-                      .link = std::make_unique<DataLink>(options_.network),
-                      .range = shard_range(options_.size, shard, options_.shards),
-                      .pulls = options_.worker % alike == index / options_.shards});
+  for (int shard = 0; shard < options_.shards; ++shard) {
+    std::vector<std::string> alike;
+    for (std::size_t at = static_cast<std::size_t>(shard); at < options_.addresses.size();
+         at += static_cast<std::size_t>(options_.shards)) {
+      if (!options_.addresses[at].empty()) alike.push_back(options_.addresses[at]);
+    }
+    for (std::size_t i = 0; i < alike.size(); ++i)
+      peers_.push_back({.address = alike[i],
+                        .link = std::make_unique<DataLink>(options_.network),
+                        .range = shard_range(options_.size, shard, options_.shards),
+                        .pulls = static_cast<std::size_t>(options_.worker) % alike.size() == i});
   }
 }
 

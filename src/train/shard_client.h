@@ -20,7 +20,7 @@ class ShardClient : public Abortable {
   struct Options {
     std::int64_t formation = 0;
     int shards = 1;
-    std::vector<std::string> addresses{};  ///< address i that of shard i % shards
+    std::vector<std::string> addresses{};  ///< address i that of shard i % shards; empty: it has no more
     std::string token{};
     std::size_t size = 0;  ///< floats of all shards
     int worker = 0;        ///< of several servers of a shard, each worker pulls from one, pushes to all
