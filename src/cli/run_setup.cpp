@@ -183,9 +183,13 @@ std::vector<MachineRole> cheapest_addition(const RunSetup& setup, PlanRequest re
 
 /// The machines of the job's servers, and what they cost where machines cost something.
 Result<void> set_servers(RunSetup& setup) {
-  const auto& spec = setup.inputs.spec.train->servers;
+  auto& spec = setup.inputs.spec.train->servers;
   if (!spec) return {};
   ServerRole& servers = setup.inputs.servers;
+  if (spec->count == 0 && setup.plan.contains("servers") && setup.plan["servers"].is_array()) {
+    for (const Json& line : setup.plan["servers"]) spec->count += line.is_object() ? line.value("n", 0) : 0;
+  }
+  spec->count = std::max(1, spec->count);
   servers.count = spec->count * (1 + spec->standby);
   servers.type =
       setup.profile && !setup.profile->server.type.empty() ? setup.profile->server.type : setup.catalog.server_type;
@@ -198,6 +202,13 @@ Result<void> set_servers(RunSetup& setup) {
     servers.price = (*type)->on_demand->rate;
   }
   return {};
+}
+
+/// A profile tells how fast machines are; how gradients meet is the job's affair.
+void fit_to_job(const TrainSpec& train, Profile& profile) {
+  if (profile.pipeline) return;
+  profile.exchange = train.servers ? Exchange::server : Exchange::all_reduce;
+  if (train.servers) profile.sync = train.servers->sync == ServersSpec::Sync::bsp ? Sync::bsp : Sync::asp;
 }
 
 Result<void> set_weather(const RunFlags& flags, RunSetup& setup) {
@@ -329,6 +340,7 @@ Result<std::variant<std::unique_ptr<RunSetup>, NoPlan>> set_up(const RunFlags& f
     auto profile = load_profile(question.profile);
     if (!profile) return fail("{}: profile: {}", flags.job, profile.error().message);
     setup->profile = *std::move(profile);
+    fit_to_job(*inputs.spec.train, *setup->profile);
   }
   if (!flags.plan.empty()) {
     if (const auto read = read_plan(flags.plan, *setup); !read) return unexpected(read.error());

@@ -76,7 +76,7 @@ struct ServersSpec {
     bsp,  ///< every step waits for all
     ssp,  ///< as asp, but nobody is more than `bound` updates ahead of the slowest
   };
-  int count = 1;    ///< shards, equal in bytes
+  int count = 0;    ///< shards, equal in bytes; 0: as planned, or one
   int standby = 0;  ///< further servers that hold the same, for each shard
   Sync sync = Sync::bsp;
   int bound = 0;  ///< ssp

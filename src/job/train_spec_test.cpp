@@ -123,6 +123,20 @@ TEST(TrainSpecs, SayWhatIsWrong) {
   }
 }
 
+TEST(TrainSpec, ServersSayHowLongTheyWait) {
+  const auto spec = [](const std::string& servers) {
+    return parse_job("train: {model: {name: count}, data: {name: count, samples: 10}, servers: " + servers + "}\n",
+                     "j.yaml");
+  };
+  EXPECT_EQ(spec("{count: 2, standby: 1, sync: asp}")->train->servers,
+            (ServersSpec{.count = 2, .standby = 1, .sync = ServersSpec::Sync::asp}));
+  EXPECT_EQ(spec("{sync: ssp(3)}")->train->servers, (ServersSpec{.sync = ServersSpec::Sync::ssp, .bound = 3}));
+  EXPECT_EQ(spec("{sync: bsp}")->train->servers, ServersSpec{});
+  for (const auto* wrong : {"{sync: ssp}", "{sync: ssp(-1)}", "{sync: ssp(x)}", "{sync: fast}"})
+    EXPECT_NE(spec(wrong).error().message.find("want asp, bsp or ssp(3)"), std::string::npos) << wrong;
+  EXPECT_FALSE(spec("{count: 0}"));
+}
+
 TEST(RateFactor, WarmsUpInAStraightLine) {
   const ScheduleSpec schedule{.warmup_steps = 4};
   EXPECT_DOUBLE_EQ(rate_factor(schedule, 0), .25);

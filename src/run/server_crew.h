@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <deque>
 #include <map>
 #include <set>
@@ -24,7 +25,9 @@ class ServerCrew final : public Crew {
     bool sum = false;  ///< losses are added up: every gradient counts as it is
   };
   /// `formation`: the last number that was ever used.
-  ServerCrew(Options options, std::int64_t formation) : options_(options), formation_(formation) {}
+  ServerCrew(Options options, std::int64_t formation) : options_(options), formation_(formation) {
+    options_.servers.count = std::max(1, options_.servers.count);
+  }
 
   /// A server that has loaded everything.
   void server_ready(WorkerId server, const std::string& address);
