@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "base/result.h"
 #include "cloud/instance_type.h"
+#include "run/limits.h"
 #include "wire/loop.h"
 
 namespace mayfly {
@@ -21,6 +22,7 @@ struct MachineRole {
   std::string type = "local";
   Market market = Market::spot;
   UsdPerHour price{};
+  MachineLimits limits{};
   bool operator==(const MachineRole&) const = default;
 };
 
@@ -53,6 +55,8 @@ class LocalEngine {
   bool runs(int launch) const { return processes_.contains(launch); }
   std::size_t running() const { return processes_.size(); }
   pid_t pid(int launch) const;
+  /// Since its process started.
+  Seconds age(int launch) const;
   const MachineRole& role(int launch) const { return processes_.at(launch).role; }
   std::vector<int> launches() const;
   std::filesystem::path log(int launch) const;
@@ -72,7 +76,7 @@ class LocalEngine {
   int free_seat() const;
   void watch(int launch, Process process);
   void reap(int launch);
-  void become(int seat, const std::string& log, const std::string& launch) const;
+  void become(int seat, const MachineRole& role, const std::string& log, const std::string& launch) const;
 
   Loop& loop_;
   Options options_;

@@ -60,6 +60,7 @@ void Runner::on_ready(WorkerId worker, const Ready& message) {
   Member& member = found->second;
   member.ready = true;
   failed_starts_ = 0;
+  machines_->settled(member.launch);
   if (epoch_ == 0) {
     epoch_ = message.samples;
     if (const auto noted = store_.note("epoch", std::to_string(epoch_)); !noted) return fail_run(noted.error().message);
