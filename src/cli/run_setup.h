@@ -23,6 +23,7 @@ struct RunFlags {
   std::string interface = "lo";
   std::string catalog{};
   std::string orphan_after{};
+  std::string lifetime{};
   std::optional<int> workers{};
   std::uint64_t seed = 1;
   TraceFlags trace_flags{};
@@ -44,6 +45,7 @@ struct RunSetup {
   std::string plan_text{};  ///< the chosen cluster; empty where nothing was planned
   Json plan{};
   std::vector<std::string> notes{};
+  std::function<void(MachineRole&)> hold_back{};  ///< of an emulation: a machine that comes later
 };
 /// "No" is an answer too: nobody keeps that promise.
 struct NoPlan {

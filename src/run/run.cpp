@@ -27,6 +27,15 @@ Json number(const std::optional<Seconds>& time) { return time ? Json(time->count
 Json number(const std::optional<Usd>& money) { return money ? Json(money->value) : Json(nullptr); }
 Json number(const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); }
 
+Json emulated_json(const Emulation& emulation) {
+  Json types = Json::array();
+  for (const EmulatedType& type : emulation.types)
+    types.push_back({{"type", type.type},
+                     {"cpu_share", type.cpu_share},
+                     {"network_mb_per_s", type.network ? Json(in_megabytes(*type.network)) : Json(nullptr)}});
+  return {{"slowdown", number(emulation.slowdown)}, {"types", types}};
+}
+
 }  // namespace
 
 Result<RunSummary> drive(const RunInputs& inputs, const RunCalls& calls) {
@@ -60,6 +69,7 @@ Json summary_json(const RunSummary& summary) {
           {"predicted_cost_usd", number(summary.forecast.cost)},
           {"recovery_s", {{"p50", number(summary.recovery_p50)}, {"max", number(summary.recovery_max)}}},
           {"missed", summary.missed},
+          {"emulated", summary.emulated ? emulated_json(*summary.emulated) : Json()},
           {"checkpoint", summary.checkpoint}};
 }
 
@@ -73,7 +83,8 @@ RunSummary Runner::summary() const {
                      .time = now(),
                      .forecast = inputs_.forecast,
                      .recovery_p50 = accounts_.recovery_p50(),
-                     .recovery_max = accounts_.recovery_max()};
+                     .recovery_max = accounts_.recovery_max(),
+                     .emulated = inputs_.emulation};
   // What the weights hold is what counts, so the figures come from the checkpoint's own ledger.
   if (const auto found = newest_checkpoint(checkpoints()); found.checkpoint) {
     const TrainerState& state = found.checkpoint->state;
