@@ -47,7 +47,6 @@ Result<void> write_request(const RunFlags& flags, const RunSetup& setup) {
   }
   if (!setup.plan.is_null()) {
     kept.plan = (directory / "plan.json").string();
-    kept.as.clear();
     if (auto saved = save_text(kept.plan, setup.plan.dump(2) + "\n"); !saved) return saved;
   }
   if (auto saved = save_text(directory / "job.yaml", setup.inputs.job_text); !saved) return saved;
@@ -138,7 +137,13 @@ void add_run(CLI::App& program, int& code) {
   verb->add_option("--workers", flags.workers,
                    "machines at a time: processes of this machine (default: the plan's, else one a core)")
       ->check(CLI::Range(1, 1024));
-  verb->add_option("--as", flags.as, "what they play, for prices: g3.8xlarge=2,m5.large=1");
+  verb->add_option(
+      "--as", flags.as,
+      "what they play: prices, and as large a part of a core and of their network as makes them differ like "
+      "the real ones: g3.8xlarge=2,g4dn.xlarge=1; lambda-1728=7 are functions of 1728 MiB");
+  verb->add_option("--lifetime", flags.lifetime,
+                   "each machine is replaced after so long, before the time limit ends it; of real machines, in an "
+                   "emulation as many times longer (default: none; of functions their platform's)");
   verb->add_option("--trace", flags.trace, "a trace's losses become SIGTERM, then SIGKILL");
   verb->add_option("--speed", flags.speed, "seconds of the trace per second: 60x")->capture_default_str();
   verb->add_option("--notice", flags.notice, "from SIGTERM to SIGKILL with --trace (default 2s)");

@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "cli/command.h"
+#include "cli/emulate.h"
 #include "cli/plan_text.h"
 #include "cli/question.h"
 
@@ -113,22 +114,6 @@ Result<std::optional<NoPlan>> make_own_plan(Question& question, RunSetup& setup)
   return std::nullopt;
 }
 
-Result<void> read_as(const std::string& text, const JobSpec& spec, RunSetup& setup) {
-  const auto machines = parse_machines(text);
-  if (!machines) return fail("--as: {}", machines.error().message);
-  for (const MachineCount& machine : *machines) {
-    const auto type = lookup(setup.catalog, machine.type);
-    if (!type) return fail("--as: {}", type.error().message);
-    const bool spot = spec.use_spot.value_or((*type)->spot.has_value());
-    const auto& price = spot ? (*type)->spot : (*type)->on_demand;
-    if (!price) return fail("--as: {} has no {} price", machine.type, spot ? "spot" : "on-demand");
-    setup.inputs.roles.insert(setup.inputs.roles.end(), static_cast<std::size_t>(machine.count),
-                              {machine.type, spot ? Market::spot : Market::on_demand, price->rate});
-  }
-  setup.inputs.priced = true;
-  return {};
-}
-
 /// How fast each number of machines is: from the profile where it knows the type, else as many times as there are.
 Result<void> make_shapes(RunSetup& setup) {
   // Workers may join by hand, as many as the job wants.
@@ -178,6 +163,7 @@ std::vector<MachineRole> cheapest_addition(const RunSetup& setup, PlanRequest re
     roles.insert(roles.end(), static_cast<std::size_t>(more.count),
                  {more.type, Market::on_demand, (*type)->on_demand->rate});
   }
+  if (setup.hold_back) std::for_each(roles.begin(), roles.end(), setup.hold_back);
   return roles;
 }
 
@@ -277,6 +263,7 @@ std::vector<std::pair<const char*, std::string*>> RunFlags::texts() {
           {"catalog", &catalog},
           {"orphan_after", &orphan_after},
           {"engine", &engine},
+          {"lifetime", &lifetime},
           {"format_of_trace", &trace_flags.format},
           {"polarity", &trace_flags.polarity},
           {"gap", &trace_flags.gap},
@@ -344,16 +331,18 @@ Result<std::variant<std::unique_ptr<RunSetup>, NoPlan>> set_up(const RunFlags& f
   }
   if (!flags.plan.empty()) {
     if (const auto read = read_plan(flags.plan, *setup); !read) return unexpected(read.error());
-  } else if (!flags.as.empty()) {
-    if (const auto read = read_as(flags.as, inputs.spec, *setup); !read) return unexpected(read.error());
-  } else if (setup->profile) {
+  } else if (flags.as.empty() && setup->profile) {
     auto no = make_own_plan(question, *setup);
     if (!no) return unexpected(no.error());
     if (*no) return **std::move(no);
   }
+  if (!flags.as.empty()) {
+    if (const auto read = read_as(flags, *setup); !read) return unexpected(read.error());
+  }
   inputs.workers = flags.workers.value_or(inputs.roles.empty() ? most : static_cast<int>(inputs.roles.size()));
   if (inputs.roles.empty()) inputs.roles.push_back({});
   inputs.roles.resize(static_cast<std::size_t>(inputs.workers), inputs.roles.back());
+  if (const auto played = emulate(flags, cores, question.request, *setup); !played) return unexpected(played.error());
   if (const auto shaped = make_shapes(*setup); !shaped) return unexpected(shaped.error());
   if (setup->profile && inputs.priced)
     inputs.addition = [owner = setup.get(), request = question.request](const Shortfall& shortfall) {

@@ -24,6 +24,7 @@ struct RunFlags {
   std::string catalog{};
   std::string orphan_after{};
   std::string engine = "local";
+  std::string lifetime{};
   std::optional<int> workers{};
   std::uint64_t seed = 1;
   TraceFlags trace_flags{};
@@ -45,6 +46,7 @@ struct RunSetup {
   std::string plan_text{};  ///< the chosen cluster; empty where nothing was planned
   Json plan{};
   std::vector<std::string> notes{};
+  std::function<void(MachineRole&)> hold_back{};  ///< of an emulation: a machine that comes later
 };
 /// "No" is an answer too: nobody keeps that promise.
 struct NoPlan {

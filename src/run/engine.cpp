@@ -53,6 +53,15 @@ std::vector<int> allowed_cores() {
   return cores.empty() ? std::vector<int>{0} : cores;
 }
 
+/// This process computes with one thread, on any of these cores.
+void use_one_of(const std::vector<int>& cores) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (const int core : cores) CPU_SET(static_cast<std::size_t>(core), &set);
+  ::sched_setaffinity(0, sizeof set, &set);
+  ::setenv("OMP_NUM_THREADS", "1", 1);
+}
+
 /// OpenBLAS of Debian 12 does not know newer processors and would fall back to SSE3, five times slower.
 const char* blas_core() {
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
@@ -144,10 +153,16 @@ void LocalEngine::become(int seat, const MachineRole& role, const std::string& l
   ::setenv("OMP_WAIT_POLICY", "PASSIVE", 0);
   if (const char* core = blas_core()) ::setenv("OPENBLAS_CORETYPE", core, 0);
   ::setenv("MAYFLY_TOKEN", options_.token.c_str(), 1);
-  ::setenv("MAYFLY_NOTICE_S", fmt::format("{}", options_.notice.count()).c_str(), 1);
+  // Shares of a core are dealt out by the kernel's scheduler, wherever there is room.
+  if (role.limits.cpu_share) use_one_of(allowed);
+  if (!limit_this_process(role.limits)) return;
+  const auto& life = role.limits.lifetime;
+  const Seconds notice = life ? std::min(options_.notice, hand_over_time(*life) / 2) : options_.notice;
+  ::setenv("MAYFLY_NOTICE_S", fmt::format("{}", notice.count()).c_str(), 1);
   std::vector<std::string> words{options_.program.string(), role.server ? "server" : "worker"};
   words.insert(words.end(), options_.arguments.begin(), options_.arguments.end());
   words.insert(words.end(), {"--slot", launch});
+  for (std::string& word : limit_arguments(role.limits)) words.push_back(std::move(word));
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
@@ -188,6 +203,14 @@ pid_t LocalEngine::pid(int launch) const {
   return found == processes_.end() ? 0 : found->second.pid;
 }
 
+Seconds LocalEngine::age(int launch) const {
+  const auto found = processes_.find(launch);
+  timespec now{};
+  if (found == processes_.end() || ::clock_gettime(CLOCK_BOOTTIME, &now) != 0) return Seconds(0);
+  const double started = static_cast<double>(found->second.started) / static_cast<double>(::sysconf(_SC_CLK_TCK));
+  return Seconds(std::max(0.0, static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec) - started));
+}
+
 std::vector<int> LocalEngine::launches() const {
   std::vector<int> all;
   for (const auto& [launch, process] : processes_) all.push_back(launch);
@@ -204,7 +227,8 @@ Json LocalEngine::processes() const {
                     {"type", process.role.type},
                     {"market", name(process.role.market)},
                     {"usd_per_hour", process.role.price.value},
-                    {"server", process.role.server}});
+                    {"server", process.role.server},
+                    {"limits", limits_json(process.role.limits)}});
   }
   return list;
 }
@@ -221,7 +245,8 @@ void LocalEngine::adopt(const Json& processes) {
                                    .role = {.type = entry.value("type", ""),
                                             .market = market ? *market : Market::spot,
                                             .price = {entry.value("usd_per_hour", 0.0)},
-                                            .server = entry.value("server", false)}});
+                                            .server = entry.value("server", false),
+                                            .limits = limits_from(entry.value("limits", Json::object()))}});
   }
 }
 

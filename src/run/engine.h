@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "base/result.h"
 #include "cloud/instance_type.h"
+#include "run/limits.h"
 #include "wire/loop.h"
 
 namespace mayfly {
@@ -22,6 +23,7 @@ struct MachineRole {
   Market market = Market::spot;
   UsdPerHour price{};
   bool server = false;  ///< holds parameters instead of training
+  MachineLimits limits{};
   bool operator==(const MachineRole&) const = default;
 };
 
@@ -54,6 +56,8 @@ class LocalEngine {
   bool runs(int launch) const { return processes_.contains(launch); }
   std::size_t running() const { return processes_.size(); }
   pid_t pid(int launch) const;
+  /// Since its process started.
+  Seconds age(int launch) const;
   const MachineRole& role(int launch) const { return processes_.at(launch).role; }
   std::vector<int> launches() const;
   std::filesystem::path log(int launch) const;

@@ -17,7 +17,10 @@ LocalMachines::LocalMachines(Loop& loop, const RunInputs& inputs, LocalEngine::O
 Result<void> LocalMachines::begin(int next_launch, const Json& processes) {
   next_launch_ = next_launch;
   engine_.adopt(processes);
-  for (const int launch : engine_.launches()) held_[launch] = {.server = engine_.role(launch).server};
+  for (const int launch : engine_.launches()) {
+    held_[launch] = {.server = engine_.role(launch).server};
+    watch_lifetime(launch);
+  }
   if (closed_ || !inputs_.starts_machines) return {};
   if (const auto started = start_servers(); !started) return started;
   if (inputs_.weather) {
@@ -69,6 +72,7 @@ Result<void> LocalMachines::start(const MachineRole& role) {
   const int launch = next_launch_++;
   if (auto started = engine_.start(launch, role); !started) return started;
   held_[launch] = {.server = role.server};
+  watch_lifetime(launch);
   calls_.changed();
   return {};
 }
@@ -105,6 +109,7 @@ void LocalMachines::gone(int launch, const Ending& ending) {
   const Held was = held_[launch];
   held_.erase(launch);
   std::erase(leaving_, launch);
+  successors_.erase(launch);
   calls_.changed();
   calls_.ended(launch, ending);
   if (closed_ || !was.replace) return;
@@ -118,6 +123,41 @@ void LocalMachines::gone(int launch, const Ending& ending) {
       if (static_cast<int>(count(false)) < inputs_.workers) start_or_say(next_role());
     });
   }
+}
+
+/// A time limit is no surprise: the successor is there before it. It comes on top for a while.
+void LocalMachines::watch_lifetime(int launch) {
+  const auto lifetime = engine_.role(launch).limits.lifetime;
+  if (!lifetime) return;
+  const Seconds left = *lifetime - engine_.age(launch);
+  const Seconds early = hand_over_time(*lifetime);
+  after(std::max(Seconds(0), left - early), [this, launch] { succeed(launch); });
+  after(std::max(Seconds(0), left - early / 2), [this, launch] { retire(launch); });
+  after(std::max(Seconds(0), left), [this, launch] { engine_.kill(launch); });
+}
+
+void LocalMachines::succeed(int launch) {
+  if (closed_ || !engine_.runs(launch) || !held_[launch].replace) return;
+  const MachineRole role = engine_.role(launch);
+  const int successor = next_launch_;
+  if (const auto started = start(role); !started) return calls_.say(started.error().message);
+  successors_[successor] = launch;
+}
+
+void LocalMachines::settled(int launch) {
+  if (const auto found = successors_.find(launch); found != successors_.end()) retire(found->second);
+}
+
+/// Its successor is there, or there is no more time to wait for it.
+void LocalMachines::retire(int launch) {
+  const auto heir =
+      std::find_if(successors_.begin(), successors_.end(), [&](const auto& entry) { return entry.second == launch; });
+  if (heir == successors_.end()) return;
+  successors_.erase(heir);
+  if (!engine_.runs(launch)) return;
+  held_[launch].replace = false;
+  leaving_.push_back(launch);
+  engine_.notify(launch);
 }
 
 void LocalMachines::schedule_weather() {

@@ -37,6 +37,8 @@ class LocalMachines {
   MachineRole spare_role(Market market) const;
   /// Not wanted any more: killed after a while if it does not leave by itself, and not replaced.
   void release(int launch, Seconds patience);
+  /// Its worker is ready to train: whoever it succeeds may go.
+  void settled(int launch);
   /// Silent: ended at once; replaced as if it had been lost.
   void kill(int launch) { engine_.kill(launch); }
   void kill_all() { engine_.kill_all(); }
@@ -56,6 +58,9 @@ class LocalMachines {
   Result<void> start(const MachineRole& role);
   void start_or_say(const MachineRole& role);
   void gone(int launch, const Ending& ending);
+  void watch_lifetime(int launch);
+  void succeed(int launch);
+  void retire(int launch);
   void schedule_weather();
   void weather(const Change& change);
   void after(Seconds time, std::function<void()> call);
@@ -78,8 +83,9 @@ class LocalMachines {
     bool replace = true;  ///< when lost
     bool server = false;
   };
-  std::map<int, Held> held_{};  ///< by launch
-  std::vector<int> leaving_{};  ///< had their notice
+  std::map<int, Held> held_{};       ///< by launch
+  std::vector<int> leaving_{};       ///< had their notice
+  std::map<int, int> successors_{};  ///< by launch: whose lifetime ends, while it is awaited
   Rng rng_;
   bool closed_ = false;
 };

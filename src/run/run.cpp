@@ -27,6 +27,15 @@ Json number(const std::optional<Seconds>& time) { return time ? Json(time->count
 Json number(const std::optional<Usd>& money) { return money ? Json(money->value) : Json(nullptr); }
 Json number(const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); }
 
+Json emulated_json(const Emulation& emulation) {
+  Json types = Json::array();
+  for (const EmulatedType& type : emulation.types)
+    types.push_back({{"type", type.type},
+                     {"cpu_share", type.cpu_share},
+                     {"network_mb_per_s", type.network ? Json(in_megabytes(*type.network)) : Json(nullptr)}});
+  return {{"slowdown", number(emulation.slowdown)}, {"types", types}};
+}
+
 }  // namespace
 
 Result<RunSummary> drive(const RunInputs& inputs, const RunCalls& calls) {
@@ -61,6 +70,7 @@ Json summary_json(const RunSummary& summary) {
           {"recovery_s", {{"p50", number(summary.recovery_p50)}, {"max", number(summary.recovery_max)}}},
           {"staleness", {{"mean", number(summary.staleness_mean)}, {"max", number(summary.staleness_max)}}},
           {"missed", summary.missed},
+          {"emulated", summary.emulated ? emulated_json(*summary.emulated) : Json()},
           {"checkpoint", summary.checkpoint}};
 }
 
@@ -74,7 +84,8 @@ RunSummary Runner::summary() const {
                      .time = now(),
                      .forecast = inputs_.forecast,
                      .recovery_p50 = accounts_.recovery_p50(),
-                     .recovery_max = accounts_.recovery_max()};
+                     .recovery_max = accounts_.recovery_max(),
+                     .emulated = inputs_.emulation};
   if (servers_ != nullptr) {
     summary.staleness_mean = accounts_.mean_staleness();
     summary.staleness_max = accounts_.worst_staleness();

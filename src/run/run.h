@@ -9,6 +9,7 @@
 #include "control/controller.h"
 #include "control/job.h"
 #include "job/job_spec.h"
+#include "predict/emulation.h"
 #include "run/engine.h"
 #include "trace/trace.h"
 
@@ -49,20 +50,21 @@ struct Shortfall {
 struct RunInputs {
   JobSpec spec{};
   std::string job_text{};
-  std::filesystem::path job_file{};   ///< absolute
-  std::filesystem::path directory{};  ///< of this run; docs/formats.md#run
-  std::filesystem::path program{};    ///< mayfly-train
-  int workers = 1;                    ///< machines to hold
-  std::vector<MachineRole> roles{};   ///< what they play, one each
+  std::filesystem::path job_file{};      ///< absolute
+  std::filesystem::path directory{};     ///< of this run; docs/formats.md#run
+  std::filesystem::path program{};       ///< mayfly-train
+  int workers = 1;                       ///< machines to hold
+  std::vector<MachineRole> roles{};      ///< what they play, one each
   ServerRole servers{};
-  bool starts_machines = true;        ///< otherwise all of them come by themselves
-  bool priced = false;                ///< roles have prices
-  std::optional<Series> weather{};    ///< machines come and go as in a trace
-  double speed = 1;                   ///< seconds of the trace per second
-  std::string address = "127.0.0.1";  ///< where workers reach the controller
-  std::string interface = "lo";       ///< and each other
-  const Job* job = nullptr;           ///< shapes and costs; outlives the run
-  const Profile* profile = nullptr;   ///< where there is one; outlives the run
+  bool starts_machines = true;           ///< otherwise all of them come by themselves
+  bool priced = false;                   ///< roles have prices
+  std::optional<Series> weather{};       ///< machines come and go as in a trace
+  double speed = 1;                      ///< seconds of the trace per second
+  std::string address = "127.0.0.1";     ///< where workers reach the controller
+  std::string interface = "lo";          ///< and each other
+  const Job* job = nullptr;              ///< shapes and costs; outlives the run
+  const Profile* profile = nullptr;      ///< where there is one; outlives the run
+  std::optional<Emulation> emulation{};  ///< roles are held back by it; what was promised is stretched already
   PolicyName policy = PolicyName::liveput;
   Forecast forecast{};
   /// The cheapest machines that put a promise right again; none, where nothing is known of others than those it has.
@@ -108,6 +110,7 @@ struct RunSummary {
   std::string checkpoint{};
   std::string failure{};              ///< of `unable`: what the job asks for and no worker can do
   std::vector<std::string> missed{};  ///< promises: "deadline", "loss", "budget"
+  std::optional<Emulation> emulated{};
 };
 
 struct RunCalls {

@@ -73,6 +73,7 @@ void Runner::on_ready(WorkerId worker, const Ready& message) {
   remark(fmt::format("{}{} is ready: {} parameters, {:.2f} MB of state, loaded in {:.2f} s", member.server ? "s" : "w",
                      worker, message.parameters, message.state_mb, message.load_s));
   if (member.server) return on_server_ready(worker, message);
+  machines_->settled(member.launch);
   if (epoch_ == 0) {
     epoch_ = message.samples;
     if (const auto noted = store_.note("epoch", std::to_string(epoch_)); !noted) return fail_run(noted.error().message);
