@@ -40,8 +40,8 @@ Result<EmulatedType> emulated_type(const Emulation& emulation, const Profile* pr
                                    const InstanceType& type);
 
 /// The world in which everything takes `factor` times as long: machines and links are slower and cost less an hour, so
-/// that a plan takes as much longer and costs the same. What a change of the cluster costs (recovery_s) stays: processes
-/// start no slower than they do.
+/// that a plan takes as much longer and costs the same. What a change of the cluster costs (recovery_s) stays:
+/// processes start no slower than they do.
 Profile stretched(Profile profile, double factor);
 Catalog stretched(Catalog catalog, double factor);
 
