@@ -36,4 +36,9 @@ struct EmulatedNetwork {
   Pace in;
 };
 
+/// What adding up among so many takes at least: in a ring everyone sends 2 (n - 1) / n of the bytes.
+constexpr Seconds ring_time(Bytes size, int workers, BytesPerSecond rate) {
+  return size * (2.0 * (workers - 1) / workers) / rate;
+}
+
 }  // namespace mayfly

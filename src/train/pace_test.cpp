@@ -31,6 +31,12 @@ TEST(Pace, AtALowRateTheBurstIsAChunk) {
   EXPECT_EQ(pace.passage(Pace::kChunk, start), start + std::chrono::microseconds(65536));
 }
 
+// 4 workers: each sends 2 * 3/4 of 100 MB, which is 150 MB, at 50 MB/s.
+TEST(RingTime, GrowsWithTheBytesThatEveryoneSends) {
+  EXPECT_DOUBLE_EQ(ring_time(megabytes(100), 4, megabytes_per_second(50)).count(), 3);
+  EXPECT_DOUBLE_EQ(ring_time(megabytes(100), 1, megabytes_per_second(50)).count(), 0);
+}
+
 // 2 s of a core at 0.4 of it are 5 s; 3 of them have passed.
 TEST(Throttle, StretchesWorkToTheShareOfACore) {
   EXPECT_DOUBLE_EQ(rest_time(Seconds(2), Seconds(3), 0.4).count(), 2);

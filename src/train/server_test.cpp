@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <csignal>
 
+#include "base/file.h"
 #include "data/checkpoint.h"
 #include "support/stage.h"
 
@@ -16,10 +18,11 @@ using support::Stage;
 struct Play : Stage {
   int shards = 1;
   std::vector<std::string> addresses{};  ///< of the servers by slot
+  std::vector<std::string> server_flags{}, worker_flags{};
 
   void start_all(int servers, int workers) {
-    for (int slot = 0; slot < servers; ++slot) start(slot, "server");
-    for (int slot = servers; slot < servers + workers; ++slot) start(slot, "worker");
+    for (int slot = 0; slot < servers; ++slot) start(slot, "server", server_flags);
+    for (int slot = servers; slot < servers + workers; ++slot) start(slot, "worker", worker_flags);
     for (int slot = 0; slot < servers; ++slot) {
       addresses.push_back(expect<Ready>(slot).address);
       EXPECT_EQ(hellos[slot].role, "server");
@@ -113,6 +116,9 @@ TEST(Server, ANewOneTakesTheStateOfItsSiblingWhenAServerIsKilled) {
 
 TEST(Server, GoesOnFromACheckpointUnderAnotherNumberOfShards) {
   Play play;
+  // As machines that are emulated: slower, but with the same outcome.
+  play.server_flags = {"--network", "1Gbit/s"};
+  play.worker_flags = {"--network", "50MB/s", "--cpu-share", "0.5"};
   play.start_all(2, 1);
   play.serve(0, {.formation = 1, .from_checkpoint = true});
   const auto both = play.addresses;
@@ -121,7 +127,8 @@ TEST(Server, GoesOnFromACheckpointUnderAnotherNumberOfShards) {
   play.send(2, Lease{.formation = 1, .lease = 1, .samples = 5});
   play.expect<Pushed>(2);
   play.commit({.formation = 1, .from = 0, .sample = 5, .leases = {1}});
-  EXPECT_EQ(play.saved({0}, {.formation = 1, .sample = 5, .step = 1, .ledger = {0, 5}})[0] > -1, true);
+  const auto part = play.saved({0}, {.formation = 1, .sample = 5, .step = 1, .ledger = {0, 5}});
+  EXPECT_EQ(std::count(part.begin(), part.end(), 1.0F), 5);
   const auto path = newest_checkpoint(play.folder).checkpoint->path.string();
   play.addresses = both;
   play.shards = 2;
@@ -133,6 +140,68 @@ TEST(Server, GoesOnFromACheckpointUnderAnotherNumberOfShards) {
   play.commit({.formation = 2, .from = 5, .sample = 12, .leases = {1}, .step = 1});
   EXPECT_EQ(play.saved({0, 1}, {.formation = 2, .sample = 12, .step = 2, .ledger = {0, 12}}),
             std::vector<float>(12, 1));
+}
+
+constexpr const char* kDigitsJob = R"(name: digits
+train:
+  model: {name: mlp, hidden: [16]}
+  data: {name: digits, samples: 64}
+  validation: {name: digits, samples: 32, seed: 2}
+  optimiser: {kind: adam, rate: 0.01}
+  batch: 16
+)";
+
+std::string bytes_of(const std::string& folder, const char* file) {
+  return load_text(std::filesystem::path(folder) / file).value();
+}
+
+TEST(Server, TheSameStepsEndInTheSameBitsAsWithoutServers) {
+  Stage stage;
+  stage.terms.job = kDigitsJob;
+  stage.start(0);
+  stage.expect<Ready>(0);
+  stage.form(1, {0}, {});
+  StepDone look;
+  for (int step = 0; step < 3; ++step) {
+    stage.send(0, Proceed{.formation = 1, .committed = 16 * step, .step = step, .counts = {16}, .evaluate = step == 2});
+    look = stage.expect<StepDone>(0);
+  }
+  stage.send(0, Proceed{.formation = 1, .committed = 48, .step = 3});
+  stage.send(0, WriteCheckpoint{.formation = 1});
+  const auto wanted = stage.expect<CheckpointWritten>(0);
+
+  Play play;
+  play.terms.job = kDigitsJob;
+  play.shards = 2;
+  play.start_all(2, 1);
+  for (const int slot : {0, 1}) play.serve(slot, {.formation = 1, .shard = slot, .from_checkpoint = true});
+  play.attach(2, 1);
+  for (int step = 0; step < 3; ++step) {
+    const std::int64_t first = 16 * step;
+    play.send(2, Lease{.formation = 1,
+                       .lease = step,
+                       .sample = first,
+                       .first_sample = first,
+                       .samples = 16,
+                       .evaluate = step == 2});
+    const auto pushed = play.expect<Pushed>(2);
+    EXPECT_EQ(pushed.sample, first);
+    if (step == 2) {
+      EXPECT_EQ(pushed.loss, look.loss);
+      EXPECT_EQ(pushed.validation_loss, look.validation_loss);
+      EXPECT_EQ(pushed.accuracy, look.accuracy);
+      EXPECT_TRUE(pushed.accuracy);
+    }
+    play.commit({.formation = 1, .from = first, .sample = first + 16, .leases = {step}, .step = step});
+  }
+  const Save save{.formation = 1, .sample = 48, .step = 3, .loss = look.loss, .ledger = {0, 48}};
+  play.send(1, save);
+  auto writes = save;
+  writes.addresses = play.addresses;
+  play.send(0, writes);
+  const auto written = play.expect<CheckpointWritten>(0);
+  for (const auto* file : {"model.safetensors", "optimizer.safetensors", "trainer_state.json"})
+    EXPECT_EQ(bytes_of(written.path, file), bytes_of(wanted.path, file)) << file;
 }
 
 TEST(Server, SaysWhatDoesNotFitAndWhatItCannotDo) {

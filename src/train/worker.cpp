@@ -193,8 +193,10 @@ Result<void> Worker::train(const Proceed& lease, StepDone done) {
   auto summed = mesh_->sum(job_.trainer->exchange());
   if (summed) summed = mesh_->sum(std::span<double>(losses));
   if (!summed) return summed;
-  if (options_.network)
-    std::this_thread::sleep_until(start + ring_time(job_.trainer->exchange().size_bytes(), form_->size));
+  if (options_.network) {
+    const Bytes size{static_cast<double>(job_.trainer->exchange().size_bytes())};
+    std::this_thread::sleep_until(start + ring_time(size, form_->size, *options_.network));
+  }
   done.exchange_s = since(start);
   done.samples = total;
   done.loss = adds_up && total > 0 ? losses[0] / static_cast<double>(total) : losses[0];
@@ -248,12 +250,6 @@ void Worker::take(const Lease& lease) {
   if (pushed) return line_.say(*pushed);
   log("formation {} broken: {}", lease.formation, pushed.error().message);
   line_.say(Broken{.formation = lease.formation, .what = pushed.error().message});
-}
-
-/// What an exchange takes an emulated machine at least: in a ring everyone sends 2 (n - 1) / n of the bytes.
-Clock::duration Worker::ring_time(std::size_t bytes, int workers) const {
-  const Bytes sent{2.0 * (workers - 1) / workers * static_cast<double>(bytes)};
-  return std::chrono::duration_cast<Clock::duration>(sent / *options_.network);
 }
 
 TrainerState Worker::state() const {

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <chrono>
-#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -65,7 +63,6 @@ class Worker final : public Member {
   Result<void> evaluate(StepDone& done);
   void break_formation(const std::string& what);
   void leave_formation();
-  std::chrono::steady_clock::duration ring_time(std::size_t bytes, int workers) const;
   void hold(std::int64_t sample, std::int64_t step);
   TrainerState state() const;
 
