@@ -48,8 +48,8 @@ Result<MachineRole> machine_role(const std::string& name, RunSetup& setup) {
 std::vector<MachineCount> counted(const std::vector<MachineRole>& roles) {
   std::vector<MachineCount> counts;
   for (const MachineRole& role : roles) {
-    const auto same = std::find_if(counts.begin(), counts.end(),
-                                   [&](const MachineCount& count) { return count.type == role.type; });
+    const auto same =
+        std::find_if(counts.begin(), counts.end(), [&](const MachineCount& count) { return count.type == role.type; });
     if (same == counts.end()) {
       counts.push_back({role.type, 1});
     } else {
@@ -124,8 +124,7 @@ Result<void> emulate(const RunFlags& flags, int cores, PlanRequest& request, Run
   };
   for (MachineRole& role : inputs.roles) setup.hold_back(role);
   if (emulation->slowdown) {
-    setup.notes.push_back(
-        fmt::format("emulated: times are {:.3g} times those of real machines", *emulation->slowdown));
+    setup.notes.push_back(fmt::format("emulated: times are {:.3g} times those of real machines", *emulation->slowdown));
     stretch(*emulation->slowdown, request, setup);
   } else {
     setup.notes.push_back(
