@@ -104,7 +104,7 @@ Result<void> emulate(const RunFlags& flags, int cores, PlanRequest& request, Run
   if (flags.as.empty()) return {};
   const auto& servers = inputs.spec.train->servers;
   const EmulationRequest wanted{.machines = counted(inputs.roles),
-                                .servers = servers ? servers->count * (1 + servers->standby) : 0,
+                                .servers = servers ? std::max(1, servers->count) * (1 + servers->standby) : 0,
                                 .cores = cores};
   const auto emulation = make_emulation(profile_of(setup), setup.catalog, wanted);
   if (!emulation && setup.profile) return fail("--as: {}", emulation.error().message);

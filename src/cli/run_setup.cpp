@@ -17,6 +17,7 @@
 #include "cli/emulate.h"
 #include "cli/plan_text.h"
 #include "cli/question.h"
+#include "predict/worker.h"
 
 namespace mayfly::cli {
 namespace {
@@ -182,6 +183,10 @@ Result<void> set_servers(RunSetup& setup) {
   if (!setup.inputs.priced || servers.type.empty()) return {};
   const auto type = lookup(setup.catalog, servers.type);
   if (!type) return unexpected(type.error());
+  // Profile and catalogue are those of the slower world by now.
+  if (setup.inputs.emulation && setup.inputs.emulation->slowdown)
+    servers.limits.network =
+        setup.profile && setup.profile->server.network ? setup.profile->server.network : (*type)->usable_network();
   if (setup.profile && setup.profile->server.price) {
     servers.price = *setup.profile->server.price;
   } else if ((*type)->on_demand) {
@@ -195,6 +200,17 @@ void fit_to_job(const TrainSpec& train, Profile& profile) {
   if (profile.pipeline) return;
   profile.exchange = train.servers ? Exchange::server : Exchange::all_reduce;
   if (train.servers) profile.sync = train.servers->sync == ServersSpec::Sync::bsp ? Sync::bsp : Sync::asp;
+}
+
+/// Where workers do not wait for each other, each takes the batch that its type does best.
+void set_batches(RunSetup& setup) {
+  const auto& servers = setup.inputs.spec.train->servers;
+  if (!servers || servers->sync == ServersSpec::Sync::bsp || !setup.profile) return;
+  for (MachineRole& role : setup.inputs.roles) {
+    const auto type = lookup(setup.catalog, role.type);
+    const auto worker = type ? make_worker(*setup.profile, **type, setup.catalog) : Result<Worker>(fail("unknown"));
+    if (worker) role.batch = static_cast<int>(worker->batch);
+  }
 }
 
 Result<void> set_weather(const RunFlags& flags, RunSetup& setup) {
@@ -353,6 +369,7 @@ Result<std::variant<std::unique_ptr<RunSetup>, NoPlan>> set_up(const RunFlags& f
   if (flags.engine != "local" && flags.engine != "none") return fail("--engine '{}': want local or none", flags.engine);
   inputs.starts_machines = flags.engine == "local";
   if (const auto set = set_servers(*setup); !set) return unexpected(set.error());
+  set_batches(*setup);
   inputs.policy = setup->profile ? PolicyName::liveput : PolicyName::ideal;
   if (!flags.policy.empty()) {
     const auto policy = policy_named(flags.policy);

@@ -133,6 +133,11 @@ void Controller::on(Seconds now, const RolledBack& event) {
 void Controller::on(Seconds now, const StateLost& event) {
   if (finished_ || !shape_ || event.generation != generation_) return ignore("not of this generation");
   if (!trained_) return ignore("the generation has not begun");
+  const bool all_here = std::all_of(members_.begin(), members_.end(), [&](WorkerId member) {
+    const auto found = workers_.find(member);
+    return found != workers_.end() && !found->second.leaving;
+  });
+  if (!all_here) return unsettle(now);  // a generation without those who went follows anyway
   trained_ = false;
   command(now,
           Assign{.generation = ++generation_,

@@ -228,6 +228,7 @@ Json LocalEngine::processes() const {
                     {"market", name(process.role.market)},
                     {"usd_per_hour", process.role.price.value},
                     {"server", process.role.server},
+                    {"batch", process.role.batch},
                     {"limits", limits_json(process.role.limits)}});
   }
   return list;
@@ -246,6 +247,7 @@ void LocalEngine::adopt(const Json& processes) {
                                             .market = market ? *market : Market::spot,
                                             .price = {entry.value("usd_per_hour", 0.0)},
                                             .server = entry.value("server", false),
+                                            .batch = entry.value("batch", 0),
                                             .limits = limits_from(entry.value("limits", Json::object()))}});
   }
 }

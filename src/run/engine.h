@@ -23,6 +23,7 @@ struct MachineRole {
   Market market = Market::spot;
   UsdPerHour price{};
   bool server = false;  ///< holds parameters instead of training
+  int batch = 0;        ///< samples of its updates where workers do not wait for each other; 0: the job's
   MachineLimits limits{};
   bool operator==(const MachineRole&) const = default;
 };

@@ -36,6 +36,7 @@ struct ServerRole {
   std::string type{};
   int count = 0;  ///< standbys included
   UsdPerHour price{};
+  MachineLimits limits{};
 };
 
 /// Where a run stands when it needs more machines.

@@ -92,6 +92,7 @@ void Runner::on_ready(WorkerId worker, const Ready& message) {
   crew_->arrived(worker, 0, {});  // the first weights
   const MachineRole role = member.launch >= 0 && machines_->runs(member.launch) ? machines_->role(member.launch)
                                                                                 : MachineRole{.type = "joined"};
+  if (servers_ != nullptr && role.batch > 0) servers_->set_batch(worker, role.batch);
   const Joined joined{.worker = worker, .type = role.type, .market = role.market, .price = role.price};
   // Those of an earlier controller still count as there, and a machine too many would be sent away at once.
   if (phase_ == Phase::attaching) return held_.push_back(joined);
