@@ -4,13 +4,16 @@ missing, Skipped says which. Standard library only."""
 import os
 import shutil
 import signal
+import socket
 import subprocess
+import sys
 import time
 
 GROUPS = "/sys/fs/cgroup/cpu"
 PERIOD_US = 10000  # short against a step; at 5000 and below a tenth of a small quota is lost to the scheduler's slices
 BURST_KB = 64      # what a link may send at once after a pause: one packet of the sender's offload
 MTU = 9000
+SHARES = 10240     # ten times anybody else's: a machine has its part of a core whatever else this host does
 
 
 class Skipped(Exception):
@@ -37,13 +40,15 @@ class Machine:
 
     def open(self):
         self.lay_cable()
-        if self.mb_per_s:
-            self.shape()
         try:
             os.mkdir(self.group)
+            self.set("cpu.shares", SHARES)
         except OSError as error:
             raise Skipped(f"control group: {error}") from error
-        return self
+
+    def set(self, key, value):
+        with open(f"{self.group}/{key}", "w", encoding="utf-8") as file:
+            file.write(str(value))
 
     def lay_cable(self):
         inside, port = f"{self.star.link}{self.number}i", self.port
@@ -59,26 +64,24 @@ class Machine:
 
     def shape(self):
         """The rate counts headers: 66 bytes of a packet of 9014."""
-        limit = ("root", "tbf", "rate", f"{round(self.mb_per_s * 8e6 * 9014 / 8948)}bit", "burst", f"{BURST_KB}kb", "latency", "2s")
+        limit = ("root", "tbf", "rate", f"{round(self.mb_per_s * 8e6 * 9014 / 8948)}bit", "burst", f"{BURST_KB}kb", "latency", "500ms")
         command("tc", "-n", self.name, "qdisc", "add", "dev", "eth0", *limit)
         command("tc", "-n", self.star.name, "qdisc", "add", "dev", self.port, *limit)
 
     def start(self, words, log, environment=None):
-        def enter():
-            with open(f"{self.group}/cgroup.procs", "w", encoding="utf-8") as file:
-                file.write(str(os.getpid()))
-
         with open(log, "ab") as out:
-            self.processes.append(subprocess.Popen(["ip", "netns", "exec", self.name, *words], stdin=subprocess.DEVNULL,
-                                                   stdout=out, stderr=out, env=environment, preexec_fn=enter))
+            self.processes.append(subprocess.Popen(
+                ["ip", "netns", "exec", self.name, *words], stdin=subprocess.DEVNULL, stdout=out, stderr=out, env=environment,
+                preexec_fn=lambda: self.set("cgroup.procs", os.getpid())))
         return self.processes[-1]
 
     def limit(self):
-        """From now on it has only its part of a core. Programs start before that, so that nobody waits for them."""
+        """From now on it is as slow as told. Programs start before that, so that nobody waits for them."""
+        if self.mb_per_s:
+            self.shape()
         if self.cores:
-            for name, value in (("cpu.cfs_period_us", PERIOD_US), ("cpu.cfs_quota_us", round(self.cores * PERIOD_US))):
-                with open(f"{self.group}/{name}", "w", encoding="utf-8") as file:
-                    file.write(str(value))
+            self.set("cpu.cfs_period_us", PERIOD_US)
+            self.set("cpu.cfs_quota_us", round(self.cores * PERIOD_US))
 
     def cpu_s(self):
         """Core-seconds of its processes so far, all threads."""
@@ -153,9 +156,49 @@ class Star:
 
     def machine(self, cores=None, mb_per_s=None):
         self.machines.append(Machine(self, len(self.machines) + 1, cores, mb_per_s))
-        return self.machines[-1].open()
+        self.machines[-1].open()
+        return self.machines[-1]
 
     def __exit__(self, *_):
         for machine in self.machines:
             machine.close()
         subprocess.run(["ip", "netns", "delete", self.name], capture_output=True, check=False)
+
+
+PORT = 7979
+
+
+def receive(address):
+    """Says so when all of what was announced has come, again and again."""
+    with socket.create_server((address, PORT)) as door:
+        with door.accept()[0] as peer:
+            while size := int.from_bytes(peer.recv(8, socket.MSG_WAITALL), "big"):
+                while size:
+                    size -= len(peer.recv(min(size, 1 << 20)))
+                peer.sendall(b"!")
+
+
+def send(address, size):
+    """Prints the MB/s of the middle one of nine."""
+    for _ in range(100):
+        try:
+            peer = socket.create_connection((address, PORT))
+            break
+        except OSError:
+            time.sleep(0.05)
+    seconds = []
+    with peer:
+        for _ in range(9):
+            time.sleep(0.1)
+            begin = time.monotonic()
+            peer.sendall(size.to_bytes(8, "big") + bytes(size))
+            peer.recv(1)
+            seconds.append(time.monotonic() - begin)
+    print(size / 1e6 / sorted(seconds)[4])
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "receive":
+        receive(sys.argv[2])
+    else:
+        send(sys.argv[2], int(sys.argv[3]))

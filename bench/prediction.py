@@ -10,6 +10,7 @@ import fnmatch
 import json
 import math
 import os
+import signal
 import statistics
 import subprocess
 import sys
@@ -19,7 +20,7 @@ import time
 import machines
 import training
 
-BATCH = 32    # of each worker
+BATCHES = {"mlp": 128, "resnet": 32}  # of each worker
 WARM_UP = 30  # steps: by then work is dealt out by speed
 QUIET = 0.05
 MOST_TRIES = 3
@@ -28,14 +29,14 @@ MODELS = {
     "mlp": ("{name: mlp, hidden: [512, 512]}", "{name: digits, samples: 60000}", 4 * (784 * 512 + 512 * 512 + 512 * 10 + 1034)),
     "resnet": ("{name: resnet, depth: 8}", "{name: digits, samples: 60000}", 4 * 75002),
 }
-BASE = "cpu15-20"    # 0.15 core, 20 MB/s
-SERVER = "cpu30-40"
+BASE = "cpu15-10"    # 0.15 core, 10 MB/s
+SERVER = "cpu30-20"
 PREDICTORS = ("queue", "spotdnn", "cynthia", "additive")
 USD_PER_CORE_HOUR, USD_PER_MB_HOUR = 0.04, 0.0005  # made up; the shape of a price list
 
 
 class Cluster:
-    """"mlp asp cpu15-20=4 / cpu30-40=1"; without servers: "mlp ring cpu15-20=4"."""
+    """"mlp asp cpu15-10=4 / cpu30-20=1"; without servers: "mlp ring cpu15-10=4"."""
 
     def __init__(self, text):
         self.name = text
@@ -47,7 +48,7 @@ class Cluster:
     @property
     def batch(self):
         """Of an update, as the job file says it."""
-        return BATCH if self.sync == "asp" else BATCH * self.count
+        return BATCHES[self.model] * (1 if self.sync == "asp" else self.count)
 
     def alone(self):
         """One worker, and one server where there are any: what profiles come from and what it is measured between."""
@@ -69,40 +70,40 @@ def figures(name):
 
 
 CLUSTERS = [Cluster(text) for text in (
-    "mlp asp cpu15-20=2 / cpu30-40=1",
-    "mlp asp cpu15-20=4 / cpu30-40=1",
-    "mlp asp cpu15-20=6 / cpu30-40=1",
-    "mlp asp cpu15-20=8 / cpu30-40=1",
-    "mlp asp cpu15-20=3 / cpu30-20=1",
-    "mlp asp cpu15-20=6 / cpu30-20=1",
-    "mlp asp cpu15-20=4 / cpu20-20=2",
-    "mlp asp cpu15-20=8 / cpu20-20=2",
-    "mlp asp cpu15-20=2,cpu30-20=2 / cpu30-40=1",
-    "mlp asp cpu15-20=2,cpu15-10=3 / cpu30-40=1",
-    "mlp bsp cpu15-20=2 / cpu30-40=1",
-    "mlp bsp cpu15-20=4 / cpu30-40=1",
-    "mlp bsp cpu15-20=8 / cpu30-40=1",
-    "mlp bsp cpu15-20=4 / cpu20-20=2",
-    "mlp bsp cpu15-20=2,cpu30-20=1 / cpu30-40=1",
-    "mlp ring cpu15-20=2",
-    "mlp ring cpu15-20=4",
-    "mlp ring cpu15-20=8",
-    "mlp ring cpu15-20=2,cpu30-20=2",
-    "mlp ring cpu15-20=3,cpu15-10=1",
-    "resnet asp cpu15-20=2 / cpu30-40=1",
-    "resnet asp cpu15-20=4 / cpu30-40=1",
-    "resnet asp cpu15-20=8 / cpu30-40=1",
-    "resnet asp cpu15-20=3,cpu30-20=2 / cpu30-40=1",
-    "resnet bsp cpu15-20=3 / cpu30-40=1",
-    "resnet bsp cpu15-20=6 / cpu30-40=1",
-    "resnet bsp cpu15-20=2,cpu30-20=2 / cpu30-40=1",
-    "resnet ring cpu15-20=2",
-    "resnet ring cpu15-20=5",
-    "resnet ring cpu15-20=2,cpu30-20=2",
+    "mlp asp cpu15-10=2 / cpu30-20=1",
+    "mlp asp cpu15-10=4 / cpu30-20=1",
+    "mlp asp cpu15-10=6 / cpu30-20=1",
+    "mlp asp cpu15-10=8 / cpu30-20=1",
+    "mlp asp cpu15-10=3 / cpu30-10=1",
+    "mlp asp cpu15-10=6 / cpu30-10=1",
+    "mlp asp cpu15-10=4 / cpu20-10=2",
+    "mlp asp cpu15-10=8 / cpu20-10=2",
+    "mlp asp cpu15-10=2,cpu30-10=2 / cpu30-20=1",
+    "mlp asp cpu15-10=2,cpu15-5=3 / cpu30-20=1",
+    "mlp bsp cpu15-10=2 / cpu30-20=1",
+    "mlp bsp cpu15-10=4 / cpu30-20=1",
+    "mlp bsp cpu15-10=8 / cpu30-20=1",
+    "mlp bsp cpu15-10=4 / cpu20-10=2",
+    "mlp bsp cpu15-10=2,cpu30-10=1 / cpu30-20=1",
+    "mlp ring cpu15-10=2",
+    "mlp ring cpu15-10=4",
+    "mlp ring cpu15-10=8",
+    "mlp ring cpu15-10=2,cpu30-10=2",
+    "mlp ring cpu15-10=3,cpu15-5=1",
+    "resnet asp cpu15-10=2 / cpu30-20=1",
+    "resnet asp cpu15-10=4 / cpu30-20=1",
+    "resnet asp cpu15-10=8 / cpu30-20=1",
+    "resnet asp cpu15-10=3,cpu30-10=2 / cpu30-20=1",
+    "resnet bsp cpu15-10=3 / cpu30-20=1",
+    "resnet bsp cpu15-10=6 / cpu30-20=1",
+    "resnet bsp cpu15-10=2,cpu30-10=2 / cpu30-20=1",
+    "resnet ring cpu15-10=2",
+    "resnet ring cpu15-10=5",
+    "resnet ring cpu15-10=2,cpu30-10=2",
 )]
-QUICK = {"mlp asp cpu15-20=4 / cpu30-40=1", "mlp bsp cpu15-20=4 / cpu30-40=1", "mlp ring cpu15-20=4",
-         "resnet asp cpu15-20=3,cpu30-20=2 / cpu30-40=1"}
-LOSS_CLUSTERS = {"mlp asp cpu15-20=4 / cpu30-40=1", "mlp bsp cpu15-20=2 / cpu30-40=1", "mlp ring cpu15-20=4"}
+QUICK = {"mlp asp cpu15-10=4 / cpu30-20=1", "mlp bsp cpu15-10=4 / cpu30-20=1", "mlp ring cpu15-10=4",
+         "resnet asp cpu15-10=3,cpu30-10=2 / cpu30-20=1"}
+LOSS_CLUSTERS = {"mlp asp cpu15-10=4 / cpu30-20=1", "mlp bsp cpu15-10=2 / cpu30-20=1", "mlp ring cpu15-10=4"}
 MOST_CORES = 1.6
 
 
@@ -132,7 +133,7 @@ class ShapedRun(training.Run):
         address = self.wait("an address", lambda: self.read("address"))
         self.server_machines = self.start_all(build, folder, star, "server", cluster.servers, address)
         self.worker_machines = self.start_all(build, folder, star, "worker", cluster.workers, address)
-        self.wait("all workers", lambda: self.joined() >= cluster.count)
+        self.wait_training(cluster.count)
         for machine in self.server_machines + self.worker_machines:
             machine.limit()
 
@@ -153,9 +154,6 @@ class ShapedRun(training.Run):
                 started.append(machine)
         return started
 
-    def joined(self):
-        return sum(line.get("event") == "joined" for line in self.journal())
-
 
 def measured(build, folder, cluster, seconds):
     """Seconds an update, and core-seconds of all servers an update, in the long run."""
@@ -166,12 +164,32 @@ def measured(build, folder, cluster, seconds):
         begin, spent = run.steps()[-1], sum(machine.cpu_s() for machine in run.server_machines)
         end = time.monotonic() + seconds
         run.wait("steps", lambda: time.monotonic() > end and updates() > begin[1] / cluster.batch + 30, pause_s=0.1)
+        if any(line.get("event") in ("lost", "notice") for line in run.journal()):
+            raise training.Failure(f"{cluster.name}: a worker was lost: {run.errors()}")
         last, spent = run.steps()[-1], sum(machine.cpu_s() for machine in run.server_machines) - spent
         steps = (last[1] - begin[1]) / cluster.batch
         return {"step_s": (last[0] - begin[0]) / steps, "server_cpu_s": spent / steps, "steps": steps}
 
 
-def catalog(folder):
+def link_rate(star, mb_per_s):
+    """What TCP gets through such a link, MB/s: parameters of the mlp, again and again, with pauses."""
+    with tempfile.NamedTemporaryFile() as log:
+        sender, receiver = star.machine(None, mb_per_s), star.machine(None, mb_per_s)
+        sender.limit()
+        receiver.limit()
+        receiver.start([sys.executable, machines.__file__, "receive", receiver.address], os.devnull)
+        sender.start([sys.executable, machines.__file__, "send", receiver.address, str(MODELS["mlp"][2])], log.name).wait(60)
+        return float(log.read())
+
+
+def measured_links():
+    """{MB/s told: MB/s got}."""
+    rates = {figures(name)[1] for cluster in CLUSTERS for name in {**cluster.workers, **cluster.servers}}
+    with machines.Star() as star:
+        return {f"{rate:g}": link_rate(star, rate) for rate in sorted(rates)}
+
+
+def write_catalog(folder, links):
     """Of every type there is, for `mayfly predict`."""
     names = sorted({name for cluster in CLUSTERS for name in {**cluster.workers, **cluster.servers}} | {BASE, SERVER})
     with open(f"{folder}/catalog.yaml", "w", encoding="utf-8") as file:
@@ -180,12 +198,11 @@ def catalog(folder):
         for name in names:
             cores, mb_per_s = figures(name)
             price = USD_PER_CORE_HOUR * cores + USD_PER_MB_HOUR * mb_per_s
-            file.write(f"  {name}: {{cloud: bench, vcpus: {cores}, memory_gib: 1, network_gbps: {mb_per_s * 8e-3:g}, "
+            file.write(f"  {name}: {{cloud: bench, vcpus: {cores}, memory_gib: 1, network_gbps: {links[f'{mb_per_s:g}'] * 8e-3:.5g}, "
                        f"source: bench, on_demand: {{usd_per_hour: {price:g}, source: bench}}}}\n")
-    return f"{folder}/catalog.yaml"
 
 
-def write_profile(folder, cluster, single, alone, cynthia=False):
+def write_profile(folder, links, cluster, single, alone, cynthia=False):
     """What one worker says: `single` in this way of training, `alone` without servers and others."""
     size = MODELS[cluster.model][2]
     cores, mb_per_s = figures(BASE)
@@ -194,11 +211,11 @@ def write_profile(folder, cluster, single, alone, cynthia=False):
         "origin": {"basis": "measured", "source": "bench/prediction.py, one worker"},
         "job": {"model": cluster.model, "samples": 60000, "parameters_mb": size / 1e6,
                 "sync": "asp" if cluster.sync == "asp" else "bsp", "exchange": "server" if cluster.servers else "all-reduce"},
-        "types": {BASE: {"batch": BATCH, "compute_s": alone["step_s"], "relative_sd": single["relative_sd"]}},
+        "types": {BASE: {"batch": BATCHES[cluster.model], "compute_s": alone["step_s"], "relative_sd": single["relative_sd"]}},
     }
     if cluster.servers:
         exchange = single["step_s"] - alone["step_s"]
-        profile["link"] = {"latency_s": max(0.0, exchange - 2 * size / (mb_per_s * 1e6)), "overlap": 0}
+        profile["link"] = {"latency_s": max(0.0, exchange - 2 * size / (links[f'{mb_per_s:g}'] * 1e6)), "overlap": 0}
         profile["server"] = {"type": SERVER, "cpu_s_per_update": single["server_cpu_s"]}
         profile["contention"] = {"slope": 0.8, "offset": -1.92}  # as published for the authors' cloud: one worker tells none
     if cynthia:
@@ -236,7 +253,13 @@ class Bench:
         if os.path.exists(results):
             with open(results, encoding="utf-8") as file:
                 self.lines = [json.loads(line) for line in file]
-        catalog(folder)
+        links = [line["links"] for line in self.lines if "links" in line]
+        if not links:
+            links = [measured_links()]
+            self.keep({"links": links[0]})
+        self.links = links[0]
+        self.lines = [line for line in self.lines if "cluster" in line]
+        write_catalog(folder, self.links)
 
     def single(self, cluster):
         """A new run of one worker."""
@@ -266,10 +289,10 @@ class Bench:
         apart, value, single = min(tries, key=lambda one: one[0])
         alone = single if not cluster.servers else self.without_servers(cluster.model)
         line = {"cluster": cluster.name, "measured": value, "single": single, "alone": alone, "apart": apart, "tries": len(tries)}
+        self.lines.append(line)
         self.keep(line)
 
     def keep(self, line):
-        self.lines.append(line)
         with open(self.results, "a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
 
@@ -282,7 +305,7 @@ class Bench:
         for predictor in PREDICTORS:
             if predictor != "queue" and not cluster.servers:
                 continue  # none of the published models has a word for it
-            profile = write_profile(self.folder, cluster, single, line["alone"], predictor == "cynthia")
+            profile = write_profile(self.folder, self.links, cluster, single, line["alone"], predictor == "cynthia")
             answers[predictor] = predicted(self.build, self.folder, cluster, predictor, profile)
         return answers
 
@@ -331,17 +354,18 @@ def main():
     parser.add_argument("--seconds", type=float, default=15, help="of each measurement")
     parser.add_argument("--folder", help="where runs go (a temporary one)")
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that no machine is left behind
     with tempfile.TemporaryDirectory(prefix="prediction-", dir=options.folder) as folder:
-        bench = Bench(os.path.abspath(options.build), folder, options.results, options.seconds)
-        done = {line["cluster"] for line in bench.lines}
-        wanted = [cluster for cluster in CLUSTERS if fnmatch.fnmatchcase(cluster.name, options.only) and
-                  (cluster.name in QUICK or not options.quick) and cluster.name not in done]
         try:
-            for cluster in wanted:
-                bench.compare(cluster)
+            bench = Bench(os.path.abspath(options.build), folder, options.results, options.seconds)
         except machines.Skipped as why:
             print(f"skipped: {why}")
             return 0
+        done = {line["cluster"] for line in bench.lines}
+        wanted = [cluster for cluster in CLUSTERS if fnmatch.fnmatchcase(cluster.name, options.only) and
+                  (cluster.name in QUICK or not options.quick) and cluster.name not in done]
+        for cluster in wanted:
+            bench.compare(cluster)
         if bench.lines:
             table(bench)
     return 0
