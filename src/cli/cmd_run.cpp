@@ -149,6 +149,8 @@ void add_run(CLI::App& program, int& code) {
                    "network interface to listen on; beyond 'lo' gradients travel without encryption or proof of who "
                    "sends them: private networks only")
       ->capture_default_str();
+  verb->add_option("--engine", flags.engine, "local: start workers and servers here; none: they come by themselves")
+      ->capture_default_str();
   verb->add_option("--orphan-after", flags.orphan_after,
                    "silence after which workers take the controller for gone, save and end (default 30s)");
   verb->add_option("--seed", flags.seed, "of which machines a trace takes")->capture_default_str();

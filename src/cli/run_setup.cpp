@@ -181,6 +181,25 @@ std::vector<MachineRole> cheapest_addition(const RunSetup& setup, PlanRequest re
   return roles;
 }
 
+/// The machines of the job's servers, and what they cost where machines cost something.
+Result<void> set_servers(RunSetup& setup) {
+  const auto& spec = setup.inputs.spec.train->servers;
+  if (!spec) return {};
+  ServerRole& servers = setup.inputs.servers;
+  servers.count = spec->count * (1 + spec->standby);
+  servers.type = setup.profile && !setup.profile->server.type.empty() ? setup.profile->server.type
+                                                                      : setup.catalog.server_type;
+  if (!setup.inputs.priced || servers.type.empty()) return {};
+  const auto type = lookup(setup.catalog, servers.type);
+  if (!type) return unexpected(type.error());
+  if (setup.profile && setup.profile->server.price) {
+    servers.price = *setup.profile->server.price;
+  } else if ((*type)->on_demand) {
+    servers.price = (*type)->on_demand->rate;
+  }
+  return {};
+}
+
 Result<void> set_weather(const RunFlags& flags, RunSetup& setup) {
   const auto speed = parse_speed(flags.speed);
   if (!speed) return unexpected(speed.error());
@@ -246,6 +265,7 @@ std::vector<std::pair<const char*, std::string*>> RunFlags::texts() {
           {"interface", &interface},
           {"catalog", &catalog},
           {"orphan_after", &orphan_after},
+          {"engine", &engine},
           {"format_of_trace", &trace_flags.format},
           {"polarity", &trace_flags.polarity},
           {"gap", &trace_flags.gap},
@@ -329,6 +349,10 @@ Result<std::variant<std::unique_ptr<RunSetup>, NoPlan>> set_up(const RunFlags& f
     };
   if (const auto set = set_weather(flags, *setup); !set) return unexpected(set.error());
   if (const auto set = set_times(flags, inputs); !set) return unexpected(set.error());
+  if (flags.engine != "local" && flags.engine != "none")
+    return fail("--engine '{}': want local or none", flags.engine);
+  inputs.starts_machines = flags.engine == "local";
+  if (const auto set = set_servers(*setup); !set) return unexpected(set.error());
   inputs.policy = setup->profile ? PolicyName::liveput : PolicyName::ideal;
   if (!flags.policy.empty()) {
     const auto policy = policy_named(flags.policy);

@@ -23,6 +23,7 @@ struct RunFlags {
   std::string interface = "lo";
   std::string catalog{};
   std::string orphan_after{};
+  std::string engine = "local";
   std::optional<int> workers{};
   std::uint64_t seed = 1;
   TraceFlags trace_flags{};

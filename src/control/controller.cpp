@@ -8,7 +8,7 @@
 namespace mayfly {
 
 Controller::Controller(const Shapes& shapes, std::unique_ptr<Policy> policy, ControllerOptions options)
-    : shapes_(shapes), policy_(std::move(policy)), options_(options) {}
+    : shapes_(shapes), policy_(std::move(policy)), options_(options), rate_(options.standing) {}
 
 Reaction Controller::step(Seconds now, const Event& event) {
   reaction_ = {};
@@ -101,7 +101,7 @@ void Controller::remove(std::map<WorkerId, Worker>::iterator worker) {
   rate_ = rate_ - worker->second.price;
   gone_.insert(worker->first);
   workers_.erase(worker);
-  if (workers_.empty()) rate_ = {};  // without what rounding has left
+  if (workers_.empty()) rate_ = options_.standing;  // without what rounding has left
 }
 
 void Controller::on(Seconds now, const StepCommitted& event) {
@@ -128,6 +128,20 @@ void Controller::on(Seconds now, const RolledBack& event) {
   if (reached()) unsettle(now);  // those who came since had nothing to do
   committed_ = event.sample.value_or(checkpointed_);
   checkpointed_ = std::min(checkpointed_, committed_);
+}
+
+void Controller::on(Seconds now, const StateLost& event) {
+  if (finished_ || !shape_ || event.generation != generation_) return ignore("not of this generation");
+  if (!trained_) return ignore("the generation has not begun");
+  trained_ = false;
+  command(now,
+          Assign{.generation = ++generation_,
+                 .shape = shapes_[*shape_],
+                 .members = members_,
+                 .next_sample = committed_,
+                 .machines_before = known_},
+          "what was trained is lost");
+  if (reached()) reach(now);
 }
 
 void Controller::on(Seconds, const Expected& event) { ready_ = event.ready; }

@@ -26,6 +26,7 @@ struct ControllerOptions {
   int most_machines = 0;   ///< more are sent back; 0: no limit
   Seconds overstay{300};   ///< a machine that outlives its notice by this much is given back
   Seconds patience{1800};  ///< an order that is older is taken for forgotten
+  UsdPerHour standing{};   ///< of what is paid for as long as the run lasts: its servers
   /// The target is not the end: a checkpoint that holds it is.
   bool save_at_target = false;
 };
@@ -75,6 +76,7 @@ class Controller {
   void on(Seconds now, const StepCommitted& event);
   void on(Seconds now, const CheckpointDone& event);
   void on(Seconds now, const RolledBack& event);
+  void on(Seconds now, const StateLost& event);
   void on(Seconds now, const Priced& event);
   void on(Seconds now, const Expected& event);
   void on(Seconds now, const Estimated& event);

@@ -108,6 +108,31 @@ TEST(Controller, ARollbackAfterTheEndChangesNothing) {
   EXPECT_EQ(driven.controller.committed(), 100);
 }
 
+TEST(Controller, AStateThatIsLostWithoutItsMachinesLeadsToAGenerationThatMayRollBack) {
+  Driven driven(PolicyName::reactive);
+  driven.tell(0, spot(1));
+  EXPECT_TRUE(driven.tell(1, StateLost{1}).empty());  // nothing was trained
+  driven.tell(1, StepCommitted{1, 0, 100});
+  driven.tell(2, CheckpointDone{100});
+  driven.tell(3, StepCommitted{1, 100, 100});
+  driven.tell(4, RolledBack{1});
+  EXPECT_EQ(driven.controller.committed(), 200);
+  const auto assigned = of_kind<Assign>(driven.tell(5, StateLost{1}));
+  ASSERT_EQ(assigned.size(), 1u);
+  EXPECT_EQ(assigned[0].members, (std::vector<WorkerId>{1}));
+  EXPECT_TRUE(driven.tell(5, StateLost{1}).empty());  // says it twice
+  driven.tell(6, RolledBack{assigned[0].generation});
+  EXPECT_EQ(driven.controller.committed(), 100);
+}
+
+// A server at 1.8 USD/h and a machine at as much from 1000 s on: 0.5 + 2 * 0.5.
+TEST(Controller, PaysForWhatStandsFromTheFirstSecond) {
+  Driven driven(PolicyName::reactive, {.standing = {1.8}});
+  driven.tell(1000, spot(1, 1.8));
+  driven.tell(2000, Lost{1});
+  EXPECT_NEAR(driven.controller.spent().value, 1.5, 1e-12);
+}
+
 // 1.8 USD/h: 0.01 USD is spent after 20 s, when the tick was asked for.
 TEST(Controller, AsksToBeWokenWhenTheBudgetEnds) {
   Driven driven(PolicyName::reactive, {.promise = {.budget = Usd{0.01}}});
@@ -220,6 +245,7 @@ TEST(JournalLine, OfAnEventIsReadBackToTheLastBit) {
                                   StepCommitted{7, 1e15 + 1, 0.1},
                                   CheckpointDone{12},
                                   RolledBack{2},
+                                  StateLost{3},
                                   Priced{"t", "z", {2.5}},
                                   Expected{Seconds(1e9 + 1e-6)},
                                   Estimated{1e9 / 7},

@@ -35,6 +35,7 @@ struct EventJson {
     if (e.sample) json["sample"] = *e.sample;
     return json;
   }
+  Json operator()(const StateLost& e) const { return {{"event", "state-lost"}, {"generation", e.generation}}; }
   Json operator()(const Priced& e) const {
     return {{"event", "priced"}, {"type", e.type}, {"zone", e.zone}, {"usd_per_hour", e.price.value}};
   }
@@ -129,6 +130,7 @@ std::optional<TimedEvent> event_in(std::string_view journal_line) {
     return TimedEvent{now, StepCommitted{fields.generation(), fields.value("first_sample"), fields.value("samples")}};
   if (word == "checkpointed") return TimedEvent{now, CheckpointDone{fields.value("sample")}};
   if (word == "rolled-back") return TimedEvent{now, RolledBack{fields.generation(), fields.number("sample")}};
+  if (word == "state-lost") return TimedEvent{now, StateLost{fields.generation()}};
   if (word == "priced")
     return TimedEvent{now, Priced{fields.text("type"), fields.text("zone"), {fields.value("usd_per_hour")}}};
   if (word == "expected") return TimedEvent{now, Expected{Seconds(fields.value("ready_s"))}};

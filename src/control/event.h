@@ -59,6 +59,12 @@ struct RolledBack {
   std::optional<double> sample{};  ///< where the checkpoint that was found is another one
   bool operator==(const RolledBack&) const = default;
 };
+/// What a generation has trained is nowhere any more, though its machines are there: the servers that held it are gone. A
+/// new generation of the same machines follows, and finds no state to start from.
+struct StateLost {
+  std::int64_t generation = 0;
+  bool operator==(const StateLost&) const = default;
+};
 /// A machine costs something else from now on.
 struct Priced {
   std::string type{};
@@ -86,8 +92,8 @@ struct Measured {
 struct Tick {
   bool operator==(const Tick&) const = default;
 };
-using Event = std::variant<Joined, Notice, Lost, StepCommitted, CheckpointDone, RolledBack, Priced, Expected, Estimated,
-                           Measured, Tick>;
+using Event = std::variant<Joined, Notice, Lost, StepCommitted, CheckpointDone, RolledBack, StateLost, Priced, Expected,
+                           Estimated, Measured, Tick>;
 
 // What the controller tells the world.
 

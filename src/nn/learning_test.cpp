@@ -119,6 +119,26 @@ TEST_F(Scripts, AreTrainedFurther) {
   EXPECT_GT(result.accuracy(), .93);
 }
 
+// Weights of 0 answer all classes alike: ln 3. With a bias of 1000 for the first, a sample of another costs 1000.
+TEST_F(Scripts, SeeWhatIsWrittenIntoTheirWeights) {
+  save(3);
+  const auto data = open_dataset(spec_.data, spec_.model, folder_);
+  const auto trainer = Trainer::make(spec_, **data, folder_);
+  ASSERT_TRUE(data && trainer);
+  std::vector<std::int64_t> samples(30);
+  std::iota(samples.begin(), samples.end(), 0);
+  for (int again = 0; again < 3; ++again)
+    EXPECT_NEAR((*trainer)->compute(**data, samples, 1, 0), 1.0986, 1e-3) << "before anything is written";
+  const auto weights = (*trainer)->weights();
+  ASSERT_EQ(weights.size(), 63u);
+  weights[60] = 1000;
+  (*trainer)->weights_written();
+  EXPECT_GT((*trainer)->compute(**data, samples, 1, 0), 100);
+  (*trainer)->reset();
+  EXPECT_EQ((*trainer)->weights()[60], 0);
+  EXPECT_NEAR((*trainer)->compute(**data, samples, 1, 0), 1.0986, 1e-3);
+}
+
 TEST_F(Scripts, SayWhatIsWrong) {
   const auto path = (folder_ / "net.pt").string();
   EXPECT_EQ(error(), path + ": no such file");

@@ -33,7 +33,13 @@ Tensor first_momentum(const Tensor& parameter) { return torch::full_like(paramet
 
 }  // namespace
 
+double rate_at(const TrainSpec& spec, std::int64_t step, int workers) {
+  const double rate = spec.optimiser.rate * rate_factor(spec.schedule, static_cast<double>(step));
+  return spec.scale_rate ? rate * workers : rate;
+}
+
 Optimiser::Optimiser(const OptimiserSpec& spec, const std::vector<NamedTensor>& parameters) : kind_(spec.kind) {
+  moments_ = kind_ != OptimiserSpec::Kind::sgd ? 2 : spec.momentum != 0 ? 1 : 0;
   std::vector<Tensor> tensors;
   for (const auto& parameter : parameters) tensors.push_back(parameter.tensor);
   torch_ = made(spec, tensors);
@@ -76,6 +82,10 @@ void Optimiser::step(double rate) {
   if (kind_ == OptimiserSpec::Kind::adamw) set_counts<optim::AdamWParamState>();
   torch_->step();
   if (steps_.defined()) steps_ += 1;
+}
+
+void Optimiser::set_steps(std::int64_t steps) {
+  if (steps_.defined()) steps_.fill_(steps);
 }
 
 void Optimiser::reset() {

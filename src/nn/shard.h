@@ -19,8 +19,8 @@ struct ShardRange {
 /// Equal parts, one behind the other; the sizes differ by one at most.
 ShardRange shard_range(std::size_t size, int shard, int shards);
 
-/// One server's part of what is trained, with the moments of its parameters. Updates are torch::optim's: what the shards
-/// of a network hold is, put together, what Trainer::apply() would have made of it. One thread.
+/// One server's part of what is trained, with the moments of its parameters. Updates are torch::optim's: what the
+/// shards of a network hold is, put together, what Trainer::apply() would have made of it. One thread.
 class Shard {
  public:
   static std::unique_ptr<Shard> make(const TrainSpec& spec, const ExchangeLayout& layout, int shard, int shards);

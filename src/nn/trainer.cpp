@@ -5,20 +5,14 @@
 
 #include "base/check.h"
 #include "base/rng.h"
-#include "nn/network.h"
+#include "nn/flat_tensors.h"
+#include "nn/gradient_watch.h"
 #include "nn/optimiser.h"
 
 namespace mayfly {
 namespace {
 
 using torch::Tensor;
-
-/// A gradient or statistic and its part of what is exchanged.
-struct Exchanged {
-  Tensor tensor{};
-  Tensor part{};    ///< view into the exchanged piece, of the tensor's shape
-  Tensor before{};  ///< the tensor as it was when the computation began
-};
 
 struct Batch {
   Tensor inputs{};
@@ -66,9 +60,16 @@ class TorchTrainer final : public Trainer {
  public:
   TorchTrainer(const TrainSpec& spec, std::unique_ptr<Network> network, torch::Device device);
 
-  double compute(const Dataset& data, std::span<const std::int64_t> samples, double share, std::int64_t place) override;
-  std::span<float> exchange() override;
+  double compute(const Dataset& data, std::span<const std::int64_t> samples, double share, std::int64_t place,
+                 const Ready& ready) override;
+  std::span<float> exchange() override { return flat_->exchange(); }
   void apply(std::int64_t step, int workers) override;
+  ExchangeLayout layout() const override { return flat_->layout(); }
+  std::span<float> weights() override { return flat_->weights(); }
+  void weights_written() override;
+  void finish_push(double share) override;
+  FlatMoments moments() override;
+  void set_moments(const FlatMoments& moments) override;
   Evaluation evaluate(const Dataset& data, std::span<const std::int64_t> samples) override;
   std::vector<TensorView> model_state() override { return views(0, model_.size()); }
   std::vector<TensorView> optimiser_state() override { return views(model_.size(), live_.size()); }
@@ -76,16 +77,16 @@ class TorchTrainer final : public Trainer {
   void loaded() override;
   Result<void> load(const TensorFile& model, const TensorFile& optimiser) override;
   void reset() override;
-  std::int64_t parameters() const override { return parameter_count_; }
+  std::int64_t parameters() const override { return static_cast<std::int64_t>(layout().parameters); }
 
   /// One sample through the network, to see that the two fit.
   Result<void> try_out(const Dataset& data);
 
  private:
-  void lay_out();
-  Tensor next_part(std::int64_t& at, const Tensor& tensor) const;
   Batch read(const Dataset& data, std::span<const std::int64_t> samples) const;
-  void put_statistics_aside(double share);
+  double pass(const Dataset& data, std::span<const std::int64_t> samples, double share, std::int64_t place);
+  void watch(const Ready& ready);
+  void clip(double norm);
   std::vector<TensorView> views(std::size_t first, std::size_t last);
 
   TrainSpec spec_;
@@ -94,14 +95,10 @@ class TorchTrainer final : public Trainer {
   std::vector<NamedTensor> trained_;
   std::vector<NamedTensor> model_;  ///< parameters, then buffers
   std::unique_ptr<Optimiser> optimiser_;
-  std::int64_t parameter_count_ = 0;
-
-  // Gradients, then statistics, then what was added to counts. Parameters accumulate their gradients right here.
-  Tensor flat_;
-  Tensor flat_host_;  ///< flat_ itself on a CPU
-  std::vector<Exchanged> statistics_;
-  std::vector<Exchanged> counts_;
+  std::unique_ptr<FlatTensors> flat_;     ///< holds trained_ and buffers
+  std::unique_ptr<GradientWatch> watch_;  ///< made when first needed
   bool computed_ = false;
+  bool moved_statistics_ = false;  ///< by the last computation
 
   std::vector<NamedTensor> live_;  ///< model_, then the optimiser's
   std::vector<Tensor> host_;       ///< live_ where others can read and write: the same tensors on a CPU
@@ -115,40 +112,19 @@ TorchTrainer::TorchTrainer(const TrainSpec& spec, std::unique_ptr<Network> netwo
   model_ = network_->parameters();
   for (auto& parameter : model_) {
     if (!parameter.tensor.is_contiguous()) parameter.tensor.set_data(parameter.tensor.contiguous());
-    if (!parameter.tensor.requires_grad()) continue;
-    trained_.push_back(parameter);
-    parameter_count_ += parameter.tensor.numel();
+    if (parameter.tensor.requires_grad()) trained_.push_back(parameter);
   }
-  for (auto& buffer : network_->buffers()) {
+  auto buffers = network_->buffers();
+  for (auto& buffer : buffers) {
     if (!buffer.tensor.is_contiguous()) buffer.tensor.set_data(buffer.tensor.contiguous());
     model_.push_back(buffer);
   }
+  flat_ = std::make_unique<FlatTensors>(trained_, buffers, device_);
   optimiser_ = std::make_unique<Optimiser>(spec_.optimiser, trained_);
   live_ = model_;
   live_.insert(live_.end(), optimiser_->state().begin(), optimiser_->state().end());
   for (const auto& [name, tensor] : live_) host_.push_back(tensor.detach().to(torch::kCPU));
   for (const auto& [name, tensor] : model_) first_.push_back(tensor.detach().clone());
-  lay_out();
-}
-
-Tensor TorchTrainer::next_part(std::int64_t& at, const Tensor& tensor) const {
-  const auto part = flat_.narrow(0, at, tensor.numel()).view(tensor.sizes());
-  at += tensor.numel();
-  return part;
-}
-
-void TorchTrainer::lay_out() {
-  const auto buffers = network_->buffers();
-  std::int64_t size = parameter_count_;
-  for (const auto& [name, tensor] : buffers) size += tensor.numel();
-  flat_ = torch::zeros({size}, torch::TensorOptions(device_).dtype(torch::kFloat));
-  flat_host_ = flat_.to(torch::kCPU);
-  std::int64_t at = 0;
-  for (const auto& [name, tensor] : trained_) tensor.mutable_grad() = next_part(at, tensor);
-  for (const auto& [name, tensor] : buffers) {
-    auto& group = tensor.scalar_type() == torch::kFloat ? statistics_ : counts_;
-    group.push_back({.tensor = tensor, .part = next_part(at, tensor), .before = tensor.clone()});
-  }
 }
 
 Batch TorchTrainer::read(const Dataset& data, std::span<const std::int64_t> samples) const {
@@ -163,63 +139,96 @@ Batch TorchTrainer::read(const Dataset& data, std::span<const std::int64_t> samp
 }
 
 double TorchTrainer::compute(const Dataset& data, std::span<const std::int64_t> samples, double share,
-                             std::int64_t place) {
-  // A gradient of -0 added to 0 would be 0; added to -0 everything stays what it is.
-  flat_.fill_(-0.0);
+                             std::int64_t place, const Ready& ready) {
+  flat_->clear();
   computed_ = true;
-  double loss = 0;
-  if (!samples.empty()) {
-    torch::manual_seed(Rng(Rng(spec_.seed).bits() ^ static_cast<std::uint64_t>(place)).bits());
-    for (auto* group : {&statistics_, &counts_})
-      for (auto& one : *group) one.before.copy_(one.tensor);
-    const auto batch = read(data, samples);
-    const auto mean_or_sum = network_->loss(network_->forward(batch.inputs), batch.labels, spec_.sum);
-    // What is added up needs no weights; scaling the start of the backward pass scales every gradient.
-    if (spec_.sum || share == 1) {
-      mean_or_sum.backward();
-    } else {
-      mean_or_sum.backward(torch::full_like(mean_or_sum, share));
-    }
-    put_statistics_aside(share);
-    loss = mean_or_sum.item<double>();
-  }
-  if (!device_.is_cpu()) flat_host_.copy_(flat_);
+  moved_statistics_ = !samples.empty();
+  // What is held to a norm is not final before all of it is known.
+  watch(spec_.clip ? Ready{} : ready);
+  const double loss = samples.empty() ? 0 : pass(data, samples, share, place);
+  flat_->exchange_to_host();
+  if (watch_) watch_->finish();
+  if (!watch_ && ready && !spec_.clip) ready(0, layout().parameters);
   return loss;
 }
 
-/// The forward pass has moved statistics of a step that may never count: they travel, the network gets the old ones.
-void TorchTrainer::put_statistics_aside(double share) {
-  torch::NoGradGuard no_grad;
-  for (auto& one : statistics_) {
-    one.part.copy_(one.tensor);
-    if (share != 1) one.part.mul_(share);
-    one.tensor.copy_(one.before);
-  }
-  for (auto& one : counts_) {
-    one.part.copy_(one.tensor - one.before);
-    if (share != 1) one.part.mul_(share);
-    one.tensor.copy_(one.before);
-  }
+void TorchTrainer::watch(const Ready& ready) {
+  if (!watch_ && ready && device_.is_cpu()) watch_ = std::make_unique<GradientWatch>(trained_);
+  if (watch_) watch_->begin(ready);
 }
 
-std::span<float> TorchTrainer::exchange() {
-  return {flat_host_.data_ptr<float>(), static_cast<std::size_t>(flat_host_.numel())};
+double TorchTrainer::pass(const Dataset& data, std::span<const std::int64_t> samples, double share,
+                          std::int64_t place) {
+  torch::manual_seed(Rng(Rng(spec_.seed).bits() ^ static_cast<std::uint64_t>(place)).bits());
+  flat_->remember_statistics();
+  const auto batch = read(data, samples);
+  const auto loss = network_->loss(network_->forward(batch.inputs), batch.labels, spec_.sum);
+  // What is added up needs no weights; scaling the start of the backward pass scales every gradient.
+  if (spec_.sum || share == 1) {
+    loss.backward();
+  } else {
+    loss.backward(torch::full_like(loss, share));
+  }
+  flat_->put_statistics_aside(share);
+  return loss.item<double>();
+}
+
+void TorchTrainer::clip(double norm) {
+  std::vector<Tensor> tensors;
+  for (const auto& [name, tensor] : trained_) tensors.push_back(tensor);
+  torch::nn::utils::clip_grad_norm_(tensors, norm);
 }
 
 void TorchTrainer::apply(std::int64_t step, int workers) {
   MAYFLY_CHECK(computed_, "apply() follows a compute()");
   computed_ = false;
   torch::NoGradGuard no_grad;
-  if (!device_.is_cpu()) flat_.copy_(flat_host_);
-  if (spec_.clip) {
-    std::vector<Tensor> tensors;
-    for (const auto& [name, tensor] : trained_) tensors.push_back(tensor);
-    torch::nn::utils::clip_grad_norm_(tensors, *spec_.clip);
+  flat_->exchange_from_host();
+  if (spec_.clip) clip(*spec_.clip);
+  optimiser_->step(rate_at(spec_, step, workers));
+  flat_->take_statistics();
+}
+
+void TorchTrainer::weights_written() {
+  computed_ = false;
+  flat_->weights_written();
+}
+
+void TorchTrainer::finish_push(double share) {
+  MAYFLY_CHECK(computed_, "finish_push() follows a compute()");
+  computed_ = false;
+  torch::NoGradGuard no_grad;
+  if (spec_.clip) clip(share * *spec_.clip);
+  if (moved_statistics_) flat_->turn_statistics_into_changes(share);
+  flat_->exchange_to_host();
+}
+
+FlatMoments TorchTrainer::moments() {
+  FlatMoments result{.values = std::vector<std::vector<float>>(optimiser_->moments()), .steps = optimiser_->steps()};
+  for (std::size_t i = 0; i < optimiser_->moments() * trained_.size(); ++i) {
+    const auto tensor = optimiser_->state()[i].tensor.to(torch::kCPU);
+    auto& values = result.values[i % result.values.size()];
+    values.insert(values.end(), tensor.data_ptr<float>(), tensor.data_ptr<float>() + tensor.numel());
   }
-  const double rate = spec_.optimiser.rate * rate_factor(spec_.schedule, static_cast<double>(step));
-  optimiser_->step(spec_.scale_rate ? rate * workers : rate);
-  for (auto& one : statistics_) one.tensor.copy_(one.part);
-  for (auto& one : counts_) one.tensor += one.part.round().to(torch::kInt64);
+  return result;
+}
+
+void TorchTrainer::set_moments(const FlatMoments& moments) {
+  MAYFLY_CHECK(moments.values.size() == optimiser_->moments(), "moments are those of the job's optimiser");
+  torch::NoGradGuard no_grad;
+  std::size_t at = 0;
+  for (std::size_t p = 0; p < trained_.size(); ++p) {
+    const auto count = static_cast<std::size_t>(trained_[p].tensor.numel());
+    for (std::size_t kind = 0; kind < moments.values.size(); ++kind) {
+      const auto& values = moments.values[kind];
+      MAYFLY_CHECK(at + count <= values.size(), "a moment is as long as the parameters");
+      auto& tensor = optimiser_->state()[p * moments.values.size() + kind].tensor;
+      // LibTorch has no tensors of constants; this one is only read.
+      tensor.copy_(torch::from_blob(const_cast<float*>(values.data() + at), tensor.sizes()));
+    }
+    at += count;
+  }
+  optimiser_->set_steps(moments.steps);
 }
 
 Evaluation TorchTrainer::evaluate(const Dataset& data, std::span<const std::int64_t> samples) {

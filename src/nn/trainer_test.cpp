@@ -10,6 +10,7 @@
 
 #include "base/file.h"
 #include "nn/network.h"
+#include "support/trainers.h"
 
 namespace mayfly {
 namespace {
@@ -17,42 +18,13 @@ namespace {
 namespace fs = std::filesystem;
 using Samples = std::vector<std::int64_t>;
 
-std::unique_ptr<Dataset> open(const TrainSpec& spec) {
-  auto data = open_dataset(spec.data, spec.model, ".");
-  EXPECT_TRUE(data.has_value()) << data.error().message;
-  return std::move(*data);
-}
-
-std::unique_ptr<Trainer> make(const TrainSpec& spec, const Dataset& data) {
-  auto trainer = Trainer::make(spec, data, ".");
-  EXPECT_TRUE(trainer.has_value()) << trainer.error().message;
-  return std::move(*trainer);
-}
-
-TrainSpec pictures(const ModelSpec& model) {
-  TrainSpec spec;
-  spec.model = model;
-  spec.data = {.name = "synthetic", .samples = 64, .shape = {2, 12, 12}, .classes = 4};
-  spec.optimiser = {.rate = .05, .momentum = .9, .weight_decay = 1e-3};
-  return spec;
-}
-TrainSpec small_mlp() { return pictures({.name = "mlp", .hidden = {32}}); }
-TrainSpec small_resnet() { return pictures({.name = "resnet", .depth = 8, .width = 4}); }
-
-/// Which samples step `step` trains: a walk through the data set.
-Samples batch_of(const Dataset& data, std::int64_t step, std::int64_t size) {
-  Samples samples(static_cast<std::size_t>(size));
-  for (std::int64_t i = 0; i < size; ++i) samples[static_cast<std::size_t>(i)] = (step * size + i) % data.size();
-  return samples;
-}
-
-/// Copies of all tensors, model then optimiser.
-std::vector<std::vector<std::byte>> state_of(Trainer& trainer) {
-  std::vector<std::vector<std::byte>> result;
-  for (const auto& view : trainer.model_state()) result.emplace_back(view.bytes.begin(), view.bytes.end());
-  for (const auto& view : trainer.optimiser_state()) result.emplace_back(view.bytes.begin(), view.bytes.end());
-  return result;
-}
+using support::batch_of;
+using support::make;
+using support::open;
+using support::pictures;
+using support::small_mlp;
+using support::small_resnet;
+using support::state_of;
 
 void train(Trainer& trainer, const Dataset& data, std::int64_t first, std::int64_t last, std::int64_t size = 8) {
   for (auto step = first; step < last; ++step) {

@@ -1,13 +1,11 @@
 #include "run/accounts.h"
 
 #include <algorithm>
-#include <numeric>
 
 namespace mayfly {
 namespace {
 
 constexpr Seconds kRecent{5};
-constexpr std::size_t kLosses = 50;
 
 }  // namespace
 
@@ -16,13 +14,15 @@ void Accounts::preempted(Seconds now, bool trained) {
   if (trained) open_.push_back(now);
 }
 
-void Accounts::committed(Seconds now, std::int64_t samples, double loss) {
+void Accounts::committed(Seconds now, std::int64_t samples, double loss, double staleness) {
   for (const Seconds lost : open_) recoveries_.push_back(now - lost);
   open_.clear();
   recent_.push_back({now, samples});
   while (recent_.size() > 2 && recent_.front().time < now - kRecent) recent_.pop_front();
-  losses_.push_back(loss);
-  if (losses_.size() > kLosses) losses_.pop_front();
+  loss_ = loss;
+  ++steps_;
+  staleness_ += staleness;
+  worst_staleness_ = std::max(worst_staleness_, staleness);
 }
 
 void Accounts::rolled_back(std::int64_t from, std::int64_t to) { redone_ += std::max<std::int64_t>(0, from - to); }
@@ -33,11 +33,6 @@ double Accounts::samples_per_s(Seconds now) const {
   for (std::size_t i = 1; i < recent_.size(); ++i) samples += static_cast<double>(recent_[i].samples);
   const double span = (recent_.back().time - recent_.front().time).count();
   return span > 0 ? samples / span : 0;
-}
-
-std::optional<double> Accounts::loss() const {
-  if (losses_.empty()) return std::nullopt;
-  return std::accumulate(losses_.begin(), losses_.end(), 0.0) / static_cast<double>(losses_.size());
 }
 
 std::optional<Seconds> Accounts::recovery_p50() const {

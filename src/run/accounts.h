@@ -13,7 +13,8 @@ namespace mayfly {
 class Accounts {
  public:
   void preempted(Seconds now, bool trained);
-  void committed(Seconds now, std::int64_t samples, double loss);
+  /// `staleness`: updates between what the step was computed with and what it was applied to.
+  void committed(Seconds now, std::int64_t samples, double loss, double staleness);
   /// The training fell back to this sample.
   void rolled_back(std::int64_t from, std::int64_t to);
 
@@ -21,8 +22,10 @@ class Accounts {
   std::int64_t redone() const { return redone_; }
   /// Over the last seconds.
   double samples_per_s(Seconds now) const;
-  /// Mean of the last steps.
-  std::optional<double> loss() const;
+  /// Of the last step.
+  std::optional<double> loss() const { return loss_; }
+  double mean_staleness() const { return steps_ > 0 ? staleness_ / static_cast<double>(steps_) : 0; }
+  double worst_staleness() const { return worst_staleness_; }
   std::optional<Seconds> recovery_p50() const;
   std::optional<Seconds> recovery_max() const;
 
@@ -36,7 +39,10 @@ class Accounts {
   std::vector<Seconds> open_{};  ///< losses after which nothing was committed yet
   std::vector<Seconds> recoveries_{};
   std::deque<Point> recent_{};
-  std::deque<double> losses_{};
+  std::optional<double> loss_{};
+  std::int64_t steps_ = 0;
+  double staleness_ = 0;  ///< sum over steps
+  double worst_staleness_ = 0;
 };
 
 }  // namespace mayfly

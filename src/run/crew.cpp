@@ -1,18 +1,14 @@
 #include "run/crew.h"
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
-
-#include "base/check.h"
 
 namespace mayfly {
 namespace {
 
 /// Weight of the newest step in a worker's speed.
 constexpr double kSmoothing = 0.2;
-/// Steps between two looks at whether other shares would be faster, and the gain that is worth a change.
-constexpr int kStepsBetweenSplits = 20;
+/// The gain that is worth a change of shares.
 constexpr double kWorthwhile = 0.05;
 
 /// How long the slowest takes, in units of samples over speed.
@@ -25,6 +21,15 @@ double slowest(const std::vector<int>& counts, const std::vector<double>& speeds
 }
 
 }  // namespace
+
+void MeasuredSpeed::add(double samples, double seconds) {
+  const double speed = samples / seconds;
+  value_ = value_ > 0 ? value_ + kSmoothing * (speed - value_) : speed;
+}
+
+bool worth_a_change(const std::vector<int>& wanted, const std::vector<int>& counts, const std::vector<double>& speeds) {
+  return slowest(wanted, speeds) <= (1 - kWorthwhile) * slowest(counts, speeds);
+}
 
 std::vector<int> shares(int samples, const std::vector<double>& speeds) {
   const auto n = static_cast<int>(speeds.size());
@@ -50,261 +55,6 @@ std::vector<int> shares(int samples, const std::vector<double>& speeds) {
   std::sort(fractions.begin(), fractions.end());
   for (std::size_t i = 0; given < samples; ++i, ++given) ++counts[static_cast<std::size_t>(fractions[i].second)];
   return counts;
-}
-
-void Crew::arrived(WorkerId worker, std::optional<std::int64_t> sample, std::optional<std::int64_t> pending) {
-  holdings_[worker] = {.sample = sample, .pending = pending};
-  ask_others_than(worker);
-}
-
-void Crew::gone(WorkerId worker) {
-  holdings_.erase(worker);
-  ask_others_than(worker);
-  // Members are the controller's affair; a guest is ours. Without it the members may have nothing to start from, which
-  // form_again() finds out.
-  if (stands(worker)) broken_ = true;
-}
-
-bool Crew::stands(WorkerId worker) const {
-  return phase_ != Phase::idle && std::find(ranks_.begin(), ranks_.end(), worker) != ranks_.end();
-}
-
-int Crew::rank_of(WorkerId worker) const {
-  return static_cast<int>(std::find(ranks_.begin(), ranks_.end(), worker) - ranks_.begin());
-}
-
-bool Crew::assign(std::int64_t generation, std::vector<WorkerId> members, std::int64_t sample) {
-  generation_ = generation;
-  members_ = std::move(members);
-  sample_ = sample;
-  return form_again();
-}
-
-bool Crew::form_again() {
-  ranks_ = members_;
-  guest_.reset();
-  const auto reaches = [&](WorkerId worker) {
-    const auto found = holdings_.find(worker);
-    return found != holdings_.end() && found->second.reaches(sample_);
-  };
-  const auto source = std::find_if(ranks_.begin(), ranks_.end(), reaches);
-  if (source != ranks_.end()) {
-    form(static_cast<int>(source - ranks_.begin()), false, {});
-    return true;
-  }
-  // A machine that is about to go may still hand over what it holds.
-  for (const auto& [worker, holding] : holdings_) {
-    if (!holding.reaches(sample_)) continue;
-    guest_ = worker;
-    ranks_.push_back(worker);
-    form(static_cast<int>(ranks_.size()) - 1, false, {});
-    return true;
-  }
-  phase_ = Phase::idle;
-  return false;
-}
-
-void Crew::roll_back(const std::string& checkpoint, std::int64_t sample, Ledger ledger) {
-  sample_ = sample;
-  ledger_ = std::move(ledger);
-  ranks_ = members_;
-  guest_.reset();
-  form(0, true, checkpoint);
-}
-
-void Crew::form(int source, bool from_checkpoint, const std::string& checkpoint) {
-  ledger_.give_back_all();
-  lease_.reset();
-  counts_.clear();
-  addresses_.clear();
-  formed_.clear();
-  reports_.clear();
-  broken_ = false;
-  untold_ = false;
-  phase_ = Phase::gathering;
-  ++formation_;
-  std::vector<int> receivers;
-  for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank) {
-    const auto found = holdings_.find(ranks_[static_cast<std::size_t>(rank)]);
-    const bool holds = !from_checkpoint && found != holdings_.end() && found->second.reaches(sample_);
-    if (rank != source && !holds) receivers.push_back(rank);
-  }
-  for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank) {
-    send(ranks_[static_cast<std::size_t>(rank)], Form{.formation = formation_,
-                                                      .rank = rank,
-                                                      .size = static_cast<int>(ranks_.size()),
-                                                      .sample = sample_,
-                                                      .source = source,
-                                                      .checkpoint = checkpoint,
-                                                      .from_checkpoint = from_checkpoint,
-                                                      .receivers = receivers});
-  }
-}
-
-void Crew::pause() {
-  if (phase_ != Phase::idle) send_all(Halt{formation_});
-  ledger_.give_back_all();
-  lease_.reset();
-  members_.clear();
-  ranks_.clear();
-  guest_.reset();
-  broken_ = false;
-  phase_ = Phase::idle;
-}
-
-std::optional<Crew::Step> Crew::hear(WorkerId from, const Message& message) {
-  const bool answers =
-      std::holds_alternative<CheckpointWritten>(message) || std::holds_alternative<CheckpointFailed>(message);
-  if (answers && writer_ == from) writer_.reset();
-  if (!stands(from)) return std::nullopt;
-  if (const auto* reachable = std::get_if<Reachable>(&message)) gather(from, *reachable);
-  if (const auto* formed = std::get_if<Formed>(&message)) join(from, *formed);
-  if (const auto* broken = std::get_if<Broken>(&message)) broken_ = broken_ || broken->formation == formation_;
-  if (const auto* done = std::get_if<StepDone>(&message)) return count(from, *done);
-  return std::nullopt;
-}
-
-void Crew::gather(WorkerId from, const Reachable& message) {
-  if (message.formation != formation_ || phase_ != Phase::gathering) return;
-  addresses_[from] = message.address;
-  if (addresses_.size() < ranks_.size()) return;
-  Peers peers{.formation = formation_};
-  for (const WorkerId worker : ranks_) peers.addresses.push_back(addresses_[worker]);
-  send_all(peers);
-  phase_ = Phase::joining;
-}
-
-void Crew::join(WorkerId from, const Formed& message) {
-  if (message.formation != formation_ || phase_ != Phase::joining) return;
-  formed_.insert(from);
-  if (formed_.size() < ranks_.size()) return;
-  for (const WorkerId worker : ranks_) {
-    holdings_[worker].sample = sample_;
-    holdings_[worker].pending.reset();
-  }
-  if (guest_) {
-    send(*guest_, Halt{formation_});
-    form_again();
-    return;
-  }
-  phase_ = Phase::training;
-  go_on(end_);
-}
-
-std::optional<Crew::Step> Crew::count(WorkerId from, const StepDone& message) {
-  if (message.formation != formation_ || phase_ != Phase::training) return std::nullopt;
-  if (!lease_ && message.samples == 0 && message.validation_loss)
-    return Step{.generation = generation_,
-                .range = {sample_, 0},
-                .validation_loss = message.validation_loss,
-                .accuracy = message.accuracy};
-  if (!lease_) return std::nullopt;
-  if (message.first_sample != lease_->first || message.samples != lease_->count) return std::nullopt;
-  reports_[from] = message;
-  Holding& holding = holdings_[from];
-  const int samples = counts_[static_cast<std::size_t>(rank_of(from))];
-  if (message.compute_s > 0 && samples > 0) {
-    const double speed = samples / message.compute_s;
-    holding.speed = holding.speed > 0 ? holding.speed + kSmoothing * (speed - holding.speed) : speed;
-  }
-  if (reports_.size() < ranks_.size()) return std::nullopt;
-  return finished_step();
-}
-
-Crew::Step Crew::finished_step() const {
-  const StepDone& first = reports_.at(ranks_[0]);
-  Step step{.generation = generation_,
-            .range = *lease_,
-            .loss = first.loss,
-            .validation_loss = first.validation_loss,
-            .accuracy = first.accuracy};
-  for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
-    const StepDone& report = reports_.at(ranks_[rank]);
-    step.parts.push_back({.worker = ranks_[rank],
-                          .samples = counts_[rank],
-                          .compute = Seconds(report.compute_s),
-                          .exchange = Seconds(report.exchange_s)});
-  }
-  return step;
-}
-
-void Crew::commit() {
-  MAYFLY_CHECK(lease_ && reports_.size() == ranks_.size(), "only a finished step is committed");
-  const bool kept = ledger_.commit(*lease_);
-  MAYFLY_CHECK(kept, "a lease that is out can be committed");
-  sample_ = lease_->end();
-  // They apply it when they hear of it, be it from Proceed or from the next Form.
-  for (const WorkerId worker : ranks_) {
-    holdings_[worker].sample = sample_;
-    holdings_[worker].pending.reset();
-  }
-  lease_.reset();
-  reports_.clear();
-  untold_ = true;
-}
-
-void Crew::go_on(std::int64_t end, bool evaluate) {
-  end_ = end;
-  if (phase_ != Phase::training || lease_ || broken_) return;
-  const auto left = std::max<std::int64_t>(0, end_ - sample_);
-  const int samples = static_cast<int>(std::min<std::int64_t>(batch_, left));
-  if (samples > 0) {
-    const SampleRange range = ledger_.lease(samples, end_);
-    MAYFLY_CHECK(range.first == sample_ && range.count > 0, "samples are leased in order");
-    lease_ = range;
-    split(static_cast<int>(range.count));
-  } else {
-    counts_.clear();
-  }
-  untold_ = false;
-  send_all(Proceed{.formation = formation_,
-                   .committed = sample_,
-                   .step = (sample_ + batch_ - 1) / batch_,
-                   .counts = counts_,
-                   .evaluate = evaluate});
-  if (checkpoint_wanted_) write_checkpoint();
-}
-
-void Crew::split(int samples) {
-  std::vector<double> speeds;
-  for (const WorkerId worker : ranks_) speeds.push_back(holdings_[worker].speed);
-  const bool same = std::accumulate(counts_.begin(), counts_.end(), 0) == samples && counts_.size() == ranks_.size();
-  if (same && ++steps_since_split_ < kStepsBetweenSplits) return;
-  const auto wanted = shares(samples, speeds);
-  if (same && slowest(wanted, speeds) > (1 - kWorthwhile) * slowest(counts_, speeds)) return;
-  steps_since_split_ = 0;
-  counts_ = wanted;
-}
-
-bool Crew::write_checkpoint() {
-  checkpoint_wanted_ = phase_ != Phase::training || broken_ || untold_;
-  if (checkpoint_wanted_) return false;
-  writer_ = ranks_[0];
-  send(*writer_, WriteCheckpoint{formation_});
-  return true;
-}
-
-void Crew::ask_others_than(WorkerId worker) {
-  if (writer_ != worker) return;
-  writer_.reset();
-  checkpoint_wanted_ = true;
-}
-
-void Crew::send_all(const Message& message) {
-  for (const WorkerId worker : ranks_) send(worker, message);
-}
-
-std::vector<Crew::Letter> Crew::letters() { return std::exchange(letters_, {}); }
-
-std::vector<WorkerId> Crew::awaited() const {
-  std::vector<WorkerId> missing;
-  for (const WorkerId worker : ranks_) {
-    const bool here = phase_ == Phase::gathering ? addresses_.contains(worker)
-                      : phase_ == Phase::joining ? formed_.contains(worker)
-                                                 : !lease_ || reports_.contains(worker);
-    if (!here) missing.push_back(worker);
-  }
-  return missing;
 }
 
 }  // namespace mayfly

@@ -85,7 +85,7 @@ int LocalEngine::free_seat() const {
 }
 
 Result<void> LocalEngine::start(int launch, const MachineRole& role) {
-  const int seat = free_seat();
+  const int seat = role.server ? -1 : free_seat();
   const std::string log_file = log(launch).string();
   const std::string number = std::to_string(launch);
   int ready[2];  // closed by exec; carries errno where that fails
@@ -98,7 +98,7 @@ Result<void> LocalEngine::start(int launch, const MachineRole& role) {
     return fail("cannot start a process: {}", std::strerror(error));
   }
   if (pid == 0) {
-    become(seat, log_file, number);
+    become(seat, role, log_file, number);
     const int error = errno;
     [[maybe_unused]] const auto written = ::write(ready[1], &error, sizeof error);
     ::_exit(127);
@@ -116,7 +116,8 @@ Result<void> LocalEngine::start(int launch, const MachineRole& role) {
 }
 
 /// In the new process; returns only where exec fails.
-void LocalEngine::become(int seat, const std::string& log_file, const std::string& launch) const {
+void LocalEngine::become(int seat, const MachineRole& role, const std::string& log_file,
+                         const std::string& launch) const {
   ::setpgid(0, 0);  // Ctrl-C is for the controller, which tells the workers
   sigset_t none;
   sigemptyset(&none);
@@ -129,17 +130,22 @@ void LocalEngine::become(int seat, const std::string& log_file, const std::strin
   ::dup2(log, STDOUT_FILENO);
   ::dup2(log, STDERR_FILENO);
   const auto allowed = allowed_cores();
-  const auto mine = seat_cores(seat, options_.capacity, static_cast<int>(allowed.size()));
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  for (const int core : mine) CPU_SET(static_cast<std::size_t>(allowed[static_cast<std::size_t>(core)]), &set);
-  ::sched_setaffinity(0, sizeof set, &set);
-  ::setenv("OMP_NUM_THREADS", std::to_string(mine.size()).c_str(), 1);
+  if (role.server) {
+    // It waits most of the time, and answers whoever asks: any core will do.
+    ::setenv("OMP_NUM_THREADS", "1", 1);
+  } else {
+    const auto mine = seat_cores(seat, options_.capacity, static_cast<int>(allowed.size()));
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    for (const int core : mine) CPU_SET(static_cast<std::size_t>(allowed[static_cast<std::size_t>(core)]), &set);
+    ::sched_setaffinity(0, sizeof set, &set);
+    ::setenv("OMP_NUM_THREADS", std::to_string(mine.size()).c_str(), 1);
+  }
   ::setenv("OMP_WAIT_POLICY", "PASSIVE", 0);
   if (const char* core = blas_core()) ::setenv("OPENBLAS_CORETYPE", core, 0);
   ::setenv("MAYFLY_TOKEN", options_.token.c_str(), 1);
   ::setenv("MAYFLY_NOTICE_S", fmt::format("{}", options_.notice.count()).c_str(), 1);
-  std::vector<std::string> words{options_.program.string()};
+  std::vector<std::string> words{options_.program.string(), role.server ? "server" : "worker"};
   words.insert(words.end(), options_.arguments.begin(), options_.arguments.end());
   words.insert(words.end(), {"--slot", launch});
   std::vector<char*> arguments;
@@ -197,7 +203,8 @@ Json LocalEngine::processes() const {
                     {"seat", process.seat},
                     {"type", process.role.type},
                     {"market", name(process.role.market)},
-                    {"usd_per_hour", process.role.price.value}});
+                    {"usd_per_hour", process.role.price.value},
+                    {"server", process.role.server}});
   }
   return list;
 }
@@ -213,7 +220,8 @@ void LocalEngine::adopt(const Json& processes) {
                                    .seat = entry.value("seat", 0),
                                    .role = {.type = entry.value("type", ""),
                                             .market = market ? *market : Market::spot,
-                                            .price = {entry.value("usd_per_hour", 0.0)}}});
+                                            .price = {entry.value("usd_per_hour", 0.0)},
+                                            .server = entry.value("server", false)}});
   }
 }
 

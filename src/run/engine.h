@@ -21,6 +21,7 @@ struct MachineRole {
   std::string type = "local";
   Market market = Market::spot;
   UsdPerHour price{};
+  bool server = false;  ///< holds parameters instead of training
   bool operator==(const MachineRole&) const = default;
 };
 
@@ -72,7 +73,7 @@ class LocalEngine {
   int free_seat() const;
   void watch(int launch, Process process);
   void reap(int launch);
-  void become(int seat, const std::string& log, const std::string& launch) const;
+  void become(int seat, const MachineRole& role, const std::string& log, const std::string& launch) const;
 
   Loop& loop_;
   Options options_;

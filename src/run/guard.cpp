@@ -41,6 +41,7 @@ Guard::Guard(const RunInputs& inputs, std::int64_t epoch)
     : inputs_(inputs), losses_(loss_options(inputs, epoch)), speed_(speed_options(inputs)) {}
 
 void Guard::begin(int workers) {
+  workers_ = workers;
   PredictedSpeed predicted;
   if (inputs_.profile != nullptr) {
     const Shapes& shapes = inputs_.job->shapes;
@@ -95,10 +96,12 @@ void Guard::watch_loss(const Crew::Step& step, const Standing& standing, Finding
 void Guard::watch_speed(const Crew::Step& step, Seconds commit, const Standing& standing, Findings& findings) {
   const auto slowest = std::max_element(step.parts.begin(), step.parts.end(),
                                         [](const auto& a, const auto& b) { return a.compute < b.compute; });
+  // Where workers do not wait for each other the others' steps go on meanwhile.
+  const double alone = std::min(1.0, static_cast<double>(step.parts.size()) / workers_);
   speed_.saw({.end = standing.now,
               .samples = static_cast<double>(step.range.count),
-              .compute = slowest->compute,
-              .exchange = slowest->exchange,
+              .compute = alone * slowest->compute,
+              .exchange = alone * slowest->exchange,
               .commit = commit});
   const auto ratio = speed_.ratio();
   const bool news = ratio && (!told_ratio_ || std::abs(*ratio / *told_ratio_ - 1) > kNews);

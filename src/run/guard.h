@@ -52,6 +52,7 @@ class Guard {
   std::optional<double> validation_{};
   std::optional<double> told_ratio_{};
   Seconds told_at_{};
+  int workers_ = 1;
   Seconds estimated_at_{};
   bool named_ = false;     ///< the bottleneck of this formation
   bool repeated_ = false;  ///< the promise

@@ -17,22 +17,38 @@ LocalMachines::LocalMachines(Loop& loop, const RunInputs& inputs, LocalEngine::O
 Result<void> LocalMachines::begin(int next_launch, const Json& processes) {
   next_launch_ = next_launch;
   engine_.adopt(processes);
-  for (const int launch : engine_.launches()) held_[launch] = true;
-  if (closed_) return {};
+  for (const int launch : engine_.launches()) held_[launch] = {.server = engine_.role(launch).server};
+  if (closed_ || !inputs_.starts_machines) return {};
+  if (const auto started = start_servers(); !started) return started;
   if (inputs_.weather) {
     weather_ = capped(*inputs_.weather, inputs_.workers);
     // What has passed is made up for at once: as many machines as there would be by now.
     const Seconds past = now_() * inputs_.speed;
     while (change_at_ < weather_.changes.size() && weather_.changes[change_at_].time <= past) ++change_at_;
     const int wanted = change_at_ > 0 ? weather_.changes[change_at_ - 1].available : 0;
-    while (static_cast<int>(running()) < wanted) {
+    while (static_cast<int>(count(false)) < wanted) {
       if (const auto started = start(next_role()); !started) return started;
     }
     schedule_weather();
     return {};
   }
-  while (static_cast<int>(running()) < inputs_.workers) {
+  while (static_cast<int>(count(false)) < inputs_.workers) {
     if (const auto started = start(next_role()); !started) return started;
+  }
+  return {};
+}
+
+std::size_t LocalMachines::count(bool server) const {
+  const auto launches = engine_.launches();
+  return static_cast<std::size_t>(std::count_if(launches.begin(), launches.end(),
+                                                [&](int launch) { return engine_.role(launch).server == server; }));
+}
+
+Result<void> LocalMachines::start_servers() {
+  while (static_cast<int>(count(true)) < inputs_.servers.count) {
+    const MachineRole role{
+        .type = inputs_.servers.type, .market = Market::on_demand, .price = inputs_.servers.price, .server = true};
+    if (auto started = start(role); !started) return started;
   }
   return {};
 }
@@ -52,7 +68,7 @@ const MachineRole& LocalMachines::next_role() const {
 Result<void> LocalMachines::start(const MachineRole& role) {
   const int launch = next_launch_++;
   if (auto started = engine_.start(launch, role); !started) return started;
-  held_[launch] = true;
+  held_[launch] = {.server = role.server};
   calls_.changed();
   return {};
 }
@@ -70,7 +86,8 @@ MachineRole LocalMachines::spare_role(Market market) const {
 }
 
 Result<void> LocalMachines::acquire(const std::vector<MachineRole>& roles) {
-  if (running() + roles.size() > static_cast<std::size_t>(inputs_.workers))
+  if (!inputs_.starts_machines) return fail("{} more would help, and this run starts none by itself", roles.size());
+  if (count(false) + roles.size() > static_cast<std::size_t>(inputs_.workers))
     return fail("{} more machine{} would help, but this run may use {} at a time (--workers)", roles.size(),
                 roles.size() == 1 ? "" : "s", inputs_.workers);
   for (const MachineRole& role : roles) {
@@ -80,20 +97,27 @@ Result<void> LocalMachines::acquire(const std::vector<MachineRole>& roles) {
 }
 
 void LocalMachines::release(int launch, Seconds patience) {
-  held_[launch] = false;
+  held_[launch].replace = false;
   after(patience, [this, launch] { engine_.kill(launch); });
 }
 
 void LocalMachines::gone(int launch, const Ending& ending) {
-  const bool replace = held_[launch] && !inputs_.weather && !closed_;
+  const Held was = held_[launch];
   held_.erase(launch);
   std::erase(leaving_, launch);
   calls_.changed();
   calls_.ended(launch, ending);
-  if (replace)
+  if (closed_ || !was.replace) return;
+  if (was.server) {
     after(inputs_.times.replacement, [this] {
-      if (static_cast<int>(running()) < inputs_.workers) start_or_say(next_role());
+      if (closed_) return;
+      if (const auto started = start_servers(); !started) calls_.say(started.error().message);
     });
+  } else if (!inputs_.weather) {
+    after(inputs_.times.replacement, [this] {
+      if (static_cast<int>(count(false)) < inputs_.workers) start_or_say(next_role());
+    });
+  }
 }
 
 void LocalMachines::schedule_weather() {
@@ -116,7 +140,7 @@ void LocalMachines::weather(const Change& change) {
     if (spot.empty()) break;
     const int victim = spot[static_cast<std::size_t>(rng_.below(static_cast<int>(spot.size())))];
     leaving_.push_back(victim);
-    held_[victim] = false;
+    held_[victim].replace = false;
     engine_.notify(victim);
     after(inputs_.times.notice, [this, victim] { engine_.kill(victim); });
   }

@@ -60,6 +60,8 @@ class LocalMachines {
   void weather(const Change& change);
   void after(Seconds time, std::function<void()> call);
   const MachineRole& next_role() const;
+  std::size_t count(bool server) const;
+  Result<void> start_servers();
 
   Loop& loop_;
   const RunInputs& inputs_;
@@ -72,7 +74,11 @@ class LocalMachines {
   std::map<int, Timer> timers_{};
   int next_timer_ = 0;
   int next_launch_ = 0;
-  std::map<int, bool> held_{};  ///< by launch: to be replaced when lost
+  struct Held {
+    bool replace = true;  ///< when lost
+    bool server = false;
+  };
+  std::map<int, Held> held_{};  ///< by launch
   std::vector<int> leaving_{};  ///< had their notice
   Rng rng_;
   bool closed_ = false;

@@ -59,6 +59,7 @@ Json summary_json(const RunSummary& summary) {
           {"cost_usd", number(summary.cost)},
           {"predicted_cost_usd", number(summary.forecast.cost)},
           {"recovery_s", {{"p50", number(summary.recovery_p50)}, {"max", number(summary.recovery_max)}}},
+          {"staleness", {{"mean", number(summary.staleness_mean)}, {"max", number(summary.staleness_max)}}},
           {"missed", summary.missed},
           {"checkpoint", summary.checkpoint}};
 }
@@ -74,6 +75,10 @@ RunSummary Runner::summary() const {
                      .forecast = inputs_.forecast,
                      .recovery_p50 = accounts_.recovery_p50(),
                      .recovery_max = accounts_.recovery_max()};
+  if (servers_ != nullptr) {
+    summary.staleness_mean = accounts_.mean_staleness();
+    summary.staleness_max = accounts_.worst_staleness();
+  }
   // What the weights hold is what counts, so the figures come from the checkpoint's own ledger.
   if (const auto found = newest_checkpoint(checkpoints()); found.checkpoint) {
     const TrainerState& state = found.checkpoint->state;

@@ -30,6 +30,13 @@ struct Forecast {
   std::optional<double> samples{};  ///< to the promised loss
 };
 
+/// The machines of a job's parameter servers.
+struct ServerRole {
+  std::string type{};
+  int count = 0;  ///< standbys included
+  UsdPerHour price{};
+};
+
 /// Where a run stands when it needs more machines.
 struct Shortfall {
   std::vector<MachineRole> machines{};
@@ -47,6 +54,8 @@ struct RunInputs {
   std::filesystem::path program{};    ///< mayfly-train
   int workers = 1;                    ///< machines to hold
   std::vector<MachineRole> roles{};   ///< what they play, one each
+  ServerRole servers{};
+  bool starts_machines = true;        ///< otherwise all of them come by themselves
   bool priced = false;                ///< roles have prices
   std::optional<Series> weather{};    ///< machines come and go as in a trace
   double speed = 1;                   ///< seconds of the trace per second
@@ -94,6 +103,8 @@ struct RunSummary {
   Forecast forecast{};
   std::optional<Seconds> recovery_p50{};  ///< from a loss to the next commit
   std::optional<Seconds> recovery_max{};
+  std::optional<double> staleness_mean{};  ///< with servers: updates between a gradient's state and its use
+  std::optional<double> staleness_max{};
   std::string checkpoint{};
   std::string failure{};              ///< of `unable`: what the job asks for and no worker can do
   std::vector<std::string> missed{};  ///< promises: "deadline", "loss", "budget"

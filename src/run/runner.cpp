@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "data/checkpoint.h"
+#include "run/mesh_crew.h"
 
 namespace mayfly {
 namespace {
@@ -21,6 +22,7 @@ ControllerOptions controller_options(const RunInputs& inputs) {
           .settle = kSettle,
           .most_machines = inputs.job->shapes.most_machines(),
           .patience = Seconds(30),
+          .standing = inputs.servers.price * static_cast<double>(inputs.servers.count),
           .save_at_target = true};
 }
 
@@ -45,8 +47,16 @@ Runner::Runner(const RunInputs& inputs, const RunCalls& calls, Store store, Jour
       controller_(inputs.job->shapes,
                   make_policy(inputs.policy, inputs.job->shapes, inputs.job->costs, policy_options(inputs)),
                   controller_options(inputs)),
-      crew_(train_.batch, 0) {
+      crew_(make_crew(0)) {
   controller_.keep_journal(true);
+}
+
+std::unique_ptr<Crew> Runner::make_crew(std::int64_t formation) {
+  if (!train_.servers) return std::make_unique<MeshCrew>(train_.batch, formation);
+  auto crew = std::make_unique<ServerCrew>(
+      ServerCrew::Options{.servers = *train_.servers, .batch = train_.batch, .sum = train_.sum}, formation);
+  servers_ = crew.get();
+  return crew;
 }
 
 Seconds Runner::now() const { return std::max(last_now_, Seconds(std::chrono::steady_clock::now() - zero_)); }
@@ -74,16 +84,17 @@ void Runner::begin_training() {
   std::vector<WorkerId> missing;
   for (const auto& [worker, member] : members_) {
     // Those that are new and not ready yet are not missed.
-    if (member.joined && !crew_.alive(worker)) missing.push_back(worker);
+    if (member.joined && !crew_->alive(worker)) missing.push_back(worker);
   }
   const auto before = controller_.generation();
+  const bool trained = std::any_of(missing.begin(), missing.end(), [&](WorkerId id) { return !members_[id].server; });
   for (const WorkerId worker : missing) lose(worker, "did not come back to the controller");
   for (const int launch : machines_->launches()) {
     const bool attached =
         std::any_of(members_.begin(), members_.end(), [&](const auto& entry) { return entry.second.launch == launch; });
     if (!attached && launch < first_launch_) machines_->kill(launch);
   }
-  if (assigned_ && controller_.generation() == before && missing.empty()) obey(*assigned_);
+  if (assigned_ && controller_.generation() == before && !trained) obey(*assigned_);
   tell_held();
   tell(Tick{});
   deliver();
@@ -96,12 +107,12 @@ void Runner::hear(WorkerId worker, const Message& message) {
   if (const auto* written = std::get_if<CheckpointWritten>(&message)) on_written(*written);
   if (const auto* failed = std::get_if<CheckpointFailed>(&message)) on_not_written(*failed);
   if (const auto* unable = std::get_if<Unable>(&message)) return on_unable(worker, *unable);
-  const auto step = crew_.hear(worker, message);
+  const auto step = crew_->hear(worker, message);
   if (step && step->range.count == 0) {
     learn(*step, Seconds(0));
   } else if (step) {
     commit(*step);
-  } else if (crew_.training() && !held_.empty() && crew_.awaited().empty()) {
+  } else if (crew_->training() && !held_.empty() && crew_->awaited().empty()) {
     tell_held();
   }
   deliver();
@@ -112,21 +123,24 @@ void Runner::commit(const Crew::Step& step) {
   const TimedEvent event{now(), StepCommitted{.generation = step.generation,
                                               .first_sample = static_cast<double>(step.range.first),
                                               .samples = static_cast<double>(step.range.count)}};
-  if (!remember(event)) return;
+  last_now_ = event.time;
+  const std::string record = crew_->record();
+  const auto stored = record.empty() ? store_.append(event) : store_.append(event, "crew", record);
+  if (!stored) return fail_run(stored.error().message);
   const Reaction reaction = controller_.step(event.time, event.event);
   journal_.add(event, reaction.records);
   const Seconds took = now() - event.time;
   const bool counts = controller_.committed() == static_cast<double>(step.range.end());
   if (counts) {
-    crew_.commit();
-    accounts_.committed(event.time, step.range.count, step.loss);
+    crew_->commit();
+    accounts_.committed(event.time, step.range.count, step.loss, step.staleness);
     learn(step, took);
   }
   obey(reaction.commands);
   const bool told = !held_.empty();
   tell_held();
   if (phase_ == Phase::saving && counts) {
-    crew_.go_on(crew_.sample());  // nothing more is leased
+    crew_->go_on(crew_->sample());  // nothing more is leased
     return request_checkpoint();
   }
   const bool epoch_over = epoch_ > 0 && step.range.first / epoch_ != step.range.end() / epoch_;
@@ -134,11 +148,11 @@ void Runner::commit(const Crew::Step& step) {
   if (counts && told) {
     // The controller decides when events have settled: a step begun before that would be thrown away.
     decision_.start(2 * kSettle, [this, evaluate] {
-      if (phase_ != Phase::ending) crew_.go_on(end_sample(), evaluate);
+      if (phase_ != Phase::ending) crew_->go_on(end_sample(), evaluate);
       deliver();
     });
   } else if (counts) {
-    crew_.go_on(end_sample(), evaluate);
+    crew_->go_on(end_sample(), evaluate);
   }
   report();
 }
@@ -152,7 +166,7 @@ void Runner::learn(const Crew::Step& step, Seconds commit) {
   }
   if (!guard_) return;
   const auto findings = guard_->saw(
-      step, commit, {.now = now(), .spent = controller_.spent(), .samples = crew_.sample(), .target = target_});
+      step, commit, {.now = now(), .spent = controller_.spent(), .samples = crew_->sample(), .target = target_});
   for (const std::string& text : findings.sayings) say(text);
   if (findings.estimated && target_ != static_cast<std::int64_t>(*findings.estimated)) {
     target_ = static_cast<std::int64_t>(*findings.estimated);
@@ -180,7 +194,7 @@ bool Runner::remember(const TimedEvent& event) {
 }
 
 void Runner::tell_at_boundary(const Event& event, Seconds patience) {
-  if (!mid_step()) return tell(event);
+  if (!crew_->mid_step()) return tell(event);
   if (held_.empty())
     boundary_.start(patience, [this] {
       tell_held();
@@ -201,48 +215,57 @@ void Runner::obey(const std::vector<Command>& commands) {
 void Runner::obey(const Assign& command) {
   assigned_ = command;
   if (phase_ == Phase::attaching) return;
-  if (!crew_.assign(command.generation, command.members, static_cast<std::int64_t>(command.next_sample))) roll_back();
-  crew_.go_on(end_sample());
+  if (!crew_->assign(command.generation, command.members, static_cast<std::int64_t>(command.next_sample))) roll_back();
+  crew_->go_on(end_sample());
 }
 
 void Runner::roll_back() {
   const auto found = newest_checkpoint(checkpoints());
   for (const std::string& broken : found.broken) say("checkpoint passed over: " + broken);
   const std::int64_t sample = found.checkpoint ? found.checkpoint->state.sample : 0;
+  auto ledger = Ledger::restored(found.checkpoint ? found.checkpoint->state.ledger : std::vector<SampleRange>{});
+  if (!ledger) return fail_run(ledger.error().message);
+  if (servers_ == nullptr && ledger->frontier() != sample)
+    return fail_run(fmt::format("{}: its samples have gaps, as servers leave them: go on with a 'servers' block",
+                                found.checkpoint->path.string()));
   const auto before = static_cast<std::int64_t>(controller_.committed());
+  tell(RolledBack{.generation = controller_.generation(), .sample = static_cast<double>(sample)});
+  if (controller_.committed() != static_cast<double>(sample)) {
+    // The state went with the servers, so the machines begin anew, and this is called again.
+    if (servers_ != nullptr) return tell(StateLost{controller_.generation()});
+    // They have trained in this generation, so they should hold what they made: whoever does not is broken.
+    for (const WorkerId worker : std::vector<WorkerId>(assigned_->members)) lose(worker, "holds no state");
+    return;
+  }
   if (sample != before) {
     say(fmt::format("nobody holds the state: {} samples are trained again from {}", before - sample,
                     found.checkpoint ? found.checkpoint->path.filename().string() : "the first weights"));
     accounts_.rolled_back(before, sample);
     if (guard_) guard_->roll_back(sample);
   }
-  tell(RolledBack{.generation = controller_.generation(), .sample = static_cast<double>(sample)});
-  if (controller_.committed() != static_cast<double>(sample)) {
-    // They have trained in this generation, so they should hold what they made: whoever does not is broken.
-    for (const WorkerId worker : std::vector<WorkerId>(assigned_->members)) lose(worker, "holds no state");
-    return;
-  }
-  auto ledger = Ledger::restored(found.checkpoint ? found.checkpoint->state.ledger : std::vector<SampleRange>{});
-  if (!ledger) return fail_run(ledger.error().message);
   checkpoint_sample_ = sample;
-  crew_.roll_back(found.checkpoint ? found.checkpoint->path.string() : "", sample, *std::move(ledger));
+  crew_->roll_back(found.checkpoint ? found.checkpoint->path.string() : "", sample, *std::move(ledger));
+}
+
+void Runner::check_state() {
+  if (assigned_ && phase_ != Phase::attaching && phase_ != Phase::ending && crew_->stateless()) roll_back();
 }
 
 void Runner::obey(const Pause&) {
   assigned_.reset();
   // Nobody may be left who holds the state.
-  if (crew_.training() && crew_.sample() > checkpoint_sample_) {
-    crew_.go_on(crew_.sample());  // what is committed is applied first
+  if (crew_->training() && crew_->sample() > checkpoint_sample_) {
+    crew_->go_on(crew_->sample());  // what is committed is applied first
     request_checkpoint();
   }
-  crew_.pause();
+  crew_->pause();
 }
 
 void Runner::obey(const Acquire& command) {
   if (phase_ != Phase::training) return;
   Shortfall shortfall{.elapsed = now(), .loss = guard_ ? guard_->training_loss() : std::nullopt};
   for (const int launch : machines_->launches()) shortfall.machines.push_back(machines_->role(launch));
-  if (epoch_ > 0) shortfall.epochs = static_cast<double>(crew_.sample()) / static_cast<double>(epoch_);
+  if (epoch_ > 0) shortfall.epochs = static_cast<double>(crew_->sample()) / static_cast<double>(epoch_);
   std::vector<MachineRole> roles = inputs_.addition ? inputs_.addition(shortfall) : std::vector<MachineRole>{};
   if (roles.empty()) roles.assign(static_cast<std::size_t>(command.count), machines_->spare_role(command.market));
   const auto acquired = machines_->acquire(roles);
@@ -274,15 +297,26 @@ void Runner::obey(const Wake& command) {
 }
 
 void Runner::deliver() {
-  if (crew_.formation() != formation_seen_) {
-    formation_seen_ = crew_.formation();
+  if (crew_->formation() != formation_seen_) {
+    formation_seen_ = crew_->formation();
     formation_time_ = now();
-    if (guard_) guard_->begin(static_cast<int>(crew_.ranks().size()));
+    workers_seen_ = 0;
     // Before anybody hears of it: the number must not be used again.
     if (const auto noted = store_.note("formation", std::to_string(formation_seen_)); !noted)
       return fail_run(noted.error().message);
+    note_crew();
   }
-  for (const Crew::Letter& letter : crew_.letters()) desk_->send(letter.to, letter.message);
+  if (crew_->training() && crew_->ranks().size() != workers_seen_) {
+    workers_seen_ = crew_->ranks().size();
+    if (guard_) guard_->begin(static_cast<int>(workers_seen_));
+  }
+  for (const Crew::Letter& letter : crew_->letters()) desk_->send(letter.to, letter.message);
+}
+
+void Runner::note_crew() {
+  const std::string record = crew_->record();
+  if (record.empty()) return;
+  if (const auto noted = store_.note("crew", record); !noted) fail_run(noted.error().message);
 }
 
 void Runner::dismiss(WorkerId worker, const std::string& why) {
@@ -291,13 +325,13 @@ void Runner::dismiss(WorkerId worker, const std::string& why) {
   if (found == members_.end()) return;
   const int launch = found->second.launch;
   members_.erase(found);
-  crew_.gone(worker);
+  crew_->gone(worker);
   if (launch >= 0) machines_->release(launch, Seconds(3));
 }
 
 void Runner::request_checkpoint() {
   checkpoint_asked_ = true;
-  crew_.write_checkpoint();
+  crew_->write_checkpoint();
 }
 
 }  // namespace mayfly

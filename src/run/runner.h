@@ -15,6 +15,7 @@
 #include "run/journal.h"
 #include "run/machines.h"
 #include "run/run.h"
+#include "run/server_crew.h"
 #include "run/store.h"
 
 namespace mayfly {
@@ -36,6 +37,7 @@ class Runner {
     bool ready = false;    ///< has loaded everything
     bool joined = false;   ///< the controller knows it
     bool leaving = false;  ///< had its notice
+    bool server = false;   ///< holds parameters; the controller does not know it
   };
   enum class Phase {
     attaching,  ///< workers of an earlier controller are waited for
@@ -46,6 +48,7 @@ class Runner {
 
   // Start and end.
   Result<void> open();
+  std::unique_ptr<Crew> make_crew(std::int64_t formation);
   Result<void> restore();
   void begin_training();
   void stop(int signal);
@@ -59,6 +62,7 @@ class Runner {
   void connected(WorkerId worker, const Hello& hello);
   void hear(WorkerId worker, const Message& message);
   void on_ready(WorkerId worker, const Ready& message);
+  void on_server_ready(WorkerId worker, const Ready& message);
   void on_leaving(WorkerId worker, const Leaving& message);
   void on_written(const CheckpointWritten& message);
   void on_not_written(const CheckpointFailed& message);
@@ -90,13 +94,14 @@ class Runner {
   void obey(const Finish& command);
   void obey(const Wake& command);
   void roll_back();
+  void check_state();
   void deliver();
   void dismiss(WorkerId worker, const std::string& why);
   void request_checkpoint();
+  void note_crew();
 
   Seconds now() const;
   std::int64_t end_sample() const;
-  bool mid_step() const { return crew_.training() && !crew_.broken(); }
   void say(const std::string& text);
   void remark(const std::string& text);
   void write_processes();
@@ -113,7 +118,8 @@ class Runner {
   std::chrono::steady_clock::time_point zero_{};  ///< of the run's time, which stands still while nobody drives it
   Seconds last_now_{};
   Controller controller_;
-  Crew crew_;
+  ServerCrew* servers_ = nullptr;  ///< crew_, where the job has servers
+  std::unique_ptr<Crew> crew_;
   Accounts accounts_{};
   std::optional<Guard> guard_{};  ///< as soon as the size of an epoch is known
   std::unique_ptr<Desk> desk_{};
@@ -139,6 +145,7 @@ class Runner {
   std::vector<WorkerId> to_release_{};  ///< once the checkpoint is written
   Seconds formation_time_{};
   std::int64_t formation_seen_ = 0;
+  std::size_t workers_seen_ = 0;  ///< that the guard knows of
   int failed_starts_ = 0;
   int first_launch_ = 0;  ///< of this process; those before were started by an earlier one
   Seconds reported_{};

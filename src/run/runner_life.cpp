@@ -80,7 +80,7 @@ Result<void> Runner::open() {
   ::umask(others);
   if (!saved) return saved;
   LocalEngine::Options engine{.program = inputs_.program,
-                              .arguments = {"worker", "--join", address, "--interface", inputs_.interface},
+                              .arguments = {"--join", address, "--interface", inputs_.interface},
                               .logs = inputs_.directory / "logs",
                               .token = token_,
                               .notice = inputs_.times.notice,
@@ -141,10 +141,12 @@ Result<void> Runner::restore() {
   epoch_ = parse_integer(store_.noted("epoch").value_or("0")).value_or(0);
   if (epoch_ > 0) guard_.emplace(inputs_, epoch_);
   checkpoint_time_ = last_now_;
-  crew_ = Crew(train_.batch, parse_integer(store_.noted("formation").value_or("0")).value_or(0));
-  if (const auto committed = static_cast<std::int64_t>(controller_.committed()); committed > 0)
-    crew_.restore(*Ledger::restored({{0, committed}}));
-  formation_seen_ = crew_.formation();
+  crew_ = make_crew(parse_integer(store_.noted("formation").value_or("0")).value_or(0));
+  crew_->restore(store_.noted("crew").value_or(""), static_cast<std::int64_t>(controller_.committed()));
+  if (servers_ != nullptr) {
+    for (const WorkerId server : servers_->servers()) members_[server] = {.ready = true, .joined = true, .server = true};
+  }
+  formation_seen_ = crew_->formation();
   zero_ = std::chrono::steady_clock::now() - std::chrono::duration_cast<std::chrono::steady_clock::duration>(last_now_);
   if (wake) obey(*wake);
   return {};
@@ -160,10 +162,10 @@ void Runner::pulse() {
   check_formation();
   check_checkpoint();
   // A machine that had its notice is not needed once the others train without it, or what it holds is saved.
-  if (crew_.training() || (!checkpoint_asked_ && crew_.sample() <= checkpoint_sample_)) {
+  if (crew_->training() || (!checkpoint_asked_ && crew_->sample() <= checkpoint_sample_)) {
     std::vector<WorkerId> idle;
     for (const auto& [worker, member] : members_) {
-      if (member.leaving && !crew_.stands(worker)) idle.push_back(worker);
+      if (member.leaving && !crew_->stands(worker)) idle.push_back(worker);
     }
     for (const WorkerId worker : idle) desk_->send(worker, Leave{"preempted"});
   }
@@ -183,30 +185,29 @@ void Runner::check_silence() {
 }
 
 void Runner::check_formation() {
-  if (phase_ == Phase::attaching || crew_.ranks().empty()) return;
+  if (phase_ == Phase::attaching || crew_->ranks().empty()) return;
   // Where a member is gone the controller has been told, and decides.
-  const auto& members = assigned_ ? assigned_->members : std::vector<WorkerId>{};
-  if (!std::all_of(members.begin(), members.end(), [&](WorkerId member) { return crew_.alive(member); })) return;
+  if (!crew_->complete()) return;
   const Seconds age = now() - formation_time_;
-  if (crew_.broken() && age > kReformAfter) {
-    if (!crew_.form_again()) roll_back();
+  if (crew_->broken() && age > kReformAfter) {
+    if (!crew_->form_again()) roll_back();
     return deliver();
   }
-  if (crew_.training() || age < kFormationPatience) return;
-  const auto awaited = crew_.awaited();
+  if (crew_->training() || age < kFormationPatience) return;
+  const auto awaited = crew_->awaited();
   formation_time_ = now();
-  if (awaited.size() < crew_.ranks().size()) {
+  if (awaited.size() < crew_->ranks().size()) {
     for (const WorkerId worker : awaited) lose(worker, "did not come into formation");
   } else if (!awaited.empty()) {
-    if (!crew_.form_again()) roll_back();
+    if (!crew_->form_again()) roll_back();
   }
   deliver();
 }
 
 void Runner::check_checkpoint() {
-  if (phase_ != Phase::training || checkpoint_asked_ || !crew_.training()) return;
-  if (crew_.sample() <= checkpoint_sample_) return;
-  if (target_ && crew_.sample() >= *target_) {
+  if (phase_ != Phase::training || checkpoint_asked_ || !crew_->training()) return;
+  if (crew_->sample() <= checkpoint_sample_) return;
+  if (target_ && crew_->sample() >= *target_) {
     // Nothing else is left to do; the last attempt failed or was of an earlier state.
     if (now() - checkpoint_time_ < kSaveAgain) return;
     request_checkpoint();
@@ -230,8 +231,10 @@ void Runner::stop(int) {
   phase_ = Phase::saving;
   machines_->close();
   const bool held =
-      std::any_of(crew_.ranks().begin(), crew_.ranks().end(), [&](WorkerId worker) { return crew_.alive(worker); });
-  if (!held || crew_.sample() <= checkpoint_sample_) return end(RunEnd::stopped);
+      servers_ != nullptr ? !crew_->stateless()
+                          : std::any_of(crew_->ranks().begin(), crew_->ranks().end(),
+                                        [&](WorkerId worker) { return crew_->alive(worker); });
+  if (!held || crew_->sample() <= checkpoint_sample_) return end(RunEnd::stopped);
   calls_.say("saving; once more to end at once");
   // The step in hand is waited for, if it does not take too long.
   patience_.start(kStepPatience, [this] {
@@ -260,7 +263,7 @@ void Runner::end(RunEnd how) {
   for (const auto& [worker, member] : members_) all.push_back(worker);
   std::vector<int> known;
   for (const WorkerId worker : all) {
-    const bool joined = members_[worker].joined;
+    const bool joined = members_[worker].joined && !members_[worker].server;
     known.push_back(members_[worker].launch);
     dismiss(worker, "the run has ended");
     if (joined && !controller_.finished()) tell(Lost{worker});
@@ -297,10 +300,12 @@ void Runner::end_when_empty() {
 void Runner::write_processes() {
   if (!machines_) return;
   Json workers = Json::array();
+  Json servers = Json::array();
   for (const auto& [worker, member] : members_) {
-    workers.push_back({{"worker", worker}, {"slot", member.launch}, {"pid", machines_->pid(member.launch)}});
+    Json& list = member.server ? servers : workers;
+    list.push_back({{"worker", worker}, {"slot", member.launch}, {"pid", machines_->pid(member.launch)}});
   }
-  const Json document{{"controller", ::getpid()}, {"front", ::getppid()}, {"workers", workers}};
+  const Json document{{"controller", ::getpid()}, {"front", ::getppid()}, {"workers", workers}, {"servers", servers}};
   static_cast<void>(save_text(inputs_.directory / "processes.json", document.dump() + "\n"));
   static_cast<void>(store_.note("processes", machines_->processes().dump()));
   static_cast<void>(store_.note("launch", std::to_string(machines_->next_launch())));
@@ -310,16 +315,16 @@ void Runner::report() {
   if (!calls_.progress || now() - reported_ < kReport) return;
   reported_ = now();
   RunProgress progress{.time = now(),
-                       .step = crew_.sample() / train_.batch,
-                       .samples = crew_.sample(),
+                       .step = crew_->sample() / train_.batch,
+                       .samples = crew_->sample(),
                        .target = target_,
                        .loss = accounts_.loss().value_or(0),
-                       .samples_per_s = crew_.training() ? accounts_.samples_per_s(now()) : 0,
-                       .machines = static_cast<int>(crew_.training() ? crew_.ranks().size() : 0),
+                       .samples_per_s = crew_->training() ? accounts_.samples_per_s(now()) : 0,
+                       .machines = static_cast<int>(crew_->training() ? crew_->ranks().size() : 0),
                        .deadline = inputs_.spec.deadline};
   if (inputs_.priced) progress.spent = controller_.spent();
   if (target_ && progress.samples_per_s > 0)
-    progress.left = Seconds(static_cast<double>(*target_ - crew_.sample()) / progress.samples_per_s);
+    progress.left = Seconds(static_cast<double>(*target_ - crew_->sample()) / progress.samples_per_s);
   calls_.progress(progress);
 }
 

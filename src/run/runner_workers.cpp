@@ -22,9 +22,12 @@ Result<Welcome> Runner::hello(const Hello& hello) {
     worker = *hello.worker;
   } else {
     if (phase_ == Phase::saving || phase_ == Phase::ending) return fail("the run is ending");
+    if (hello.role != "worker" && hello.role != "server")
+      return fail("role '{}', want worker or server", hello.role.substr(0, 40));
+    if (hello.role == "server" && servers_ == nullptr) return fail("this job has no servers");
     worker = ++last_worker_;
     if (const auto noted = store_.note("worker", std::to_string(worker)); !noted) return unexpected(noted.error());
-    members_[worker] = {.launch = hello.slot};
+    members_[worker] = {.launch = hello.slot, .server = hello.role == "server"};
   }
   return Welcome{.worker = worker,
                  .job = inputs_.job_text,
@@ -41,17 +44,24 @@ void Runner::connected(WorkerId worker, const Hello& hello) {
   member.launch = hello.slot;
   write_processes();
   if (!hello.worker || !member.joined) return;
-  const bool stood = crew_.stands(worker);
-  crew_.arrived(worker, hello.sample, hello.pending);
+  const bool stood = crew_->stands(worker);
+  crew_->arrived(worker, hello.sample, hello.pending);
   if (phase_ == Phase::attaching) {
     const bool all =
-        std::all_of(members_.begin(), members_.end(), [&](const auto& entry) { return crew_.alive(entry.first); });
+        std::all_of(members_.begin(), members_.end(), [&](const auto& entry) { return crew_->alive(entry.first); });
     if (all) begin_training();
     return;
   }
   // What was said meanwhile is lost on one side or the other: stand together anew.
-  if (stood && !crew_.form_again()) roll_back();
+  if (stood && !crew_->form_again()) roll_back();
   deliver();
+}
+
+void Runner::on_server_ready(WorkerId worker, const Ready& message) {
+  members_[worker].joined = true;
+  servers_->server_ready(worker, message.address);
+  note_crew();
+  check_state();
 }
 
 void Runner::on_ready(WorkerId worker, const Ready& message) {
@@ -60,6 +70,9 @@ void Runner::on_ready(WorkerId worker, const Ready& message) {
   Member& member = found->second;
   member.ready = true;
   failed_starts_ = 0;
+  remark(fmt::format("{}{} is ready: {} parameters, {:.2f} MB of state, loaded in {:.2f} s", member.server ? "s" : "w",
+                     worker, message.parameters, message.state_mb, message.load_s));
+  if (member.server) return on_server_ready(worker, message);
   if (epoch_ == 0) {
     epoch_ = message.samples;
     if (const auto noted = store_.note("epoch", std::to_string(epoch_)); !noted) return fail_run(noted.error().message);
@@ -75,7 +88,7 @@ void Runner::on_ready(WorkerId worker, const Ready& message) {
     }
   }
   member.joined = true;
-  crew_.arrived(worker, 0);  // the first weights
+  crew_->arrived(worker, 0, {});  // the first weights
   const MachineRole role = member.launch >= 0 && machines_->runs(member.launch) ? machines_->role(member.launch)
                                                                                 : MachineRole{.type = "joined"};
   const Joined joined{.worker = worker, .type = role.type, .market = role.market, .price = role.price};
@@ -90,7 +103,7 @@ void Runner::on_leaving(WorkerId worker, const Leaving& message) {
   found->second.leaving = true;
   const Seconds left(message.left_s);
   say(fmt::format("w{} will be taken in {}", worker, format_duration(left)));
-  if (!found->second.joined) return;
+  if (!found->second.joined || found->second.server) return;
   tell_at_boundary(Notice{.worker = worker, .left = left}, std::min(left / 4, Seconds(2)));
 }
 
@@ -117,7 +130,7 @@ void Runner::on_written(const CheckpointWritten& message) {
   for (const WorkerId worker : std::exchange(to_release_, {})) dismiss(worker, "released");
   if (phase_ != Phase::saving) return;
   // One that was asked for earlier may come first.
-  if (ended_ || message.sample >= crew_.sample()) return end(RunEnd::stopped);
+  if (ended_ || message.sample >= crew_->sample()) return end(RunEnd::stopped);
   request_checkpoint();
 }
 
@@ -156,10 +169,10 @@ void Runner::lose(WorkerId worker, const std::string& why) {
   const auto found = members_.find(worker);
   if (found == members_.end()) return;
   const Member member = found->second;
-  const bool stood = crew_.stands(worker);
+  const bool stood = crew_->stands(worker);
   members_.erase(found);
   closed_.erase(worker);
-  crew_.gone(worker);
+  crew_->gone(worker);
   desk_->drop(worker);
   if (member.launch >= 0) machines_->kill(member.launch);
   std::erase_if(held_, [&](const Event& event) {
@@ -168,7 +181,9 @@ void Runner::lose(WorkerId worker, const std::string& why) {
   });
   if (phase_ == Phase::ending || !member.joined) return;
   accounts_.preempted(now(), stood);
-  say(member.leaving ? fmt::format("w{} has gone", worker) : fmt::format("w{} lost: {}", worker, why));
+  const std::string name = fmt::format("{}{}", member.server ? "server s" : "w", worker);
+  say(member.leaving ? fmt::format("{} has gone", name) : fmt::format("{} lost: {}", name, why));
+  if (member.server) return check_state();
   tell(Lost{worker});
 }
 

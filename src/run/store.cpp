@@ -95,6 +95,18 @@ Result<void> Store::append(const TimedEvent& event) {
   return {};
 }
 
+Result<void> Store::append(const TimedEvent& event, std::string_view key, std::string_view value) {
+  const auto before = parts_->last;
+  if (const auto ok = parts_->execute("BEGIN"); !ok) return ok;
+  auto written = append(event);
+  if (written) written = note(key, value);
+  if (written) written = parts_->execute("COMMIT");
+  if (written) return {};
+  parts_->last = before;
+  static_cast<void>(parts_->execute("ROLLBACK"));
+  return written;
+}
+
 Result<void> Store::append_remark(std::string_view journal_line) {
   parts_->last.reset();
   return parts_->add(journal_line);

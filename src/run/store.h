@@ -28,6 +28,8 @@ class Store {
 
   /// One event or remark (a journal line that is no event). Steps that follow each other in one generation become one.
   Result<void> append(const TimedEvent& event);
+  /// The event and a note: both or neither.
+  Result<void> append(const TimedEvent& event, std::string_view key, std::string_view value);
   Result<void> append_remark(std::string_view journal_line);
   /// In order; as journal lines.
   Result<std::vector<std::string>> lines() const;

@@ -167,7 +167,7 @@ class FaultWorld {
     }
   }
   void mishap() {
-    switch (rng_.below(6)) {
+    switch (rng_.below(7)) {
       case 0:
         for (auto& [id, machine] : machines_) machine_dies(id);
         break;
@@ -184,6 +184,10 @@ class FaultWorld {
         break;
       case 4:
         send_once(Measured{rng_.chance(0.1) ? 0 : 0.3 + rng_.uniform()});
+        break;
+      case 5:
+        holders_.clear();
+        send(StateLost{crew_.generation});
         break;
       default:
         tell(Tick{}, {});

@@ -105,13 +105,14 @@ Event read_event(Words& words) {
   }
   if (word == "checkpointed") return CheckpointDone{words.number("a sample")};
   if (word == "rolled-back") return RolledBack{generation()};
+  if (word == "state-lost") return StateLost{generation()};
   if (word == "priced") return read_priced(words);
   if (word == "expected") return Expected{seconds()};
   if (word == "estimated") return Estimated{words.number("samples")};
   if (word == "measured") return Measured{words.number("a ratio of speeds")};
   if (word != "tick")
     words.reject(word,
-                 "joined, notice, lost, committed, checkpointed, rolled-back, priced, expected, estimated, measured or "
+                 "joined, notice, lost, committed, checkpointed, rolled-back, state-lost, priced, expected, estimated, measured or "
                  "tick");
   return Tick{};
 }
@@ -167,6 +168,7 @@ struct EventText {
   }
   std::string operator()(const CheckpointDone& e) const { return fmt::format("checkpointed {}", e.sample); }
   std::string operator()(const RolledBack& e) const { return fmt::format("rolled-back {}", e.generation); }
+  std::string operator()(const StateLost& e) const { return fmt::format("state-lost {}", e.generation); }
   std::string operator()(const Priced& e) const {
     return fmt::format("priced {} {}{}", e.type, e.price.value, zone(e.zone));
   }

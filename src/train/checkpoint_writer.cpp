@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "train/log.h"
+
 namespace mayfly {
 namespace {
 
@@ -63,11 +65,26 @@ void CheckpointWriter::write(const std::filesystem::path& directory, const Train
   const auto start = Clock::now();
   const auto copy = copy_of(trainer);
   const Seconds stall = Clock::now() - start;
-  thread_ = std::thread([this, directory, state, copy, stall] { told_(written(directory, state, *copy, stall)); });
+  write([directory, state, copy, stall] { return written(directory, state, *copy, stall); });
+}
+
+void CheckpointWriter::write(std::function<Message()> work) {
+  finish();
+  thread_ = std::thread([this, work = std::move(work)] {
+    auto message = work();
+    if (const auto* failed = std::get_if<CheckpointFailed>(&message)) log("no checkpoint: {}", failed->what);
+    if (const auto* saved = std::get_if<CheckpointWritten>(&message)) log("wrote {}", saved->path);
+    told_(std::move(message));
+  });
 }
 
 void CheckpointWriter::finish() {
   if (thread_.joinable()) thread_.join();
+}
+
+Message checkpoint_written(const std::filesystem::path& directory, const TrainerState& state, Trainer& trainer,
+                           Seconds stall) {
+  return written(directory, state, *copy_of(trainer), stall);
 }
 
 }  // namespace mayfly

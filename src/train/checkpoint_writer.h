@@ -21,11 +21,17 @@ class CheckpointWriter {
 
   /// Waits for the one in hand, copies the trainer's state, then returns.
   void write(const std::filesystem::path& directory, const TrainerState& state, Trainer& trainer);
+  /// Waits for the one in hand; `work` is done in the writer's thread, and what it returns is told.
+  void write(std::function<Message()> work);
   void finish();
 
  private:
   std::function<void(Message)> told_;
   std::thread thread_{};
 };
+
+/// CheckpointWritten, of what the trainer holds, or CheckpointFailed.
+Message checkpoint_written(const std::filesystem::path& directory, const TrainerState& state, Trainer& trainer,
+                           Seconds stall);
 
 }  // namespace mayfly

@@ -58,7 +58,7 @@ void Line::holds(std::optional<std::int64_t> sample) { sample_ = sample.value_or
 
 void Line::say(Message message) {
   loop_.post([this, message = std::move(message)] {
-    if (is_one_of<Ready, Reachable, Formed, StepDone, Broken>(message)) unanswered_ = message;
+    if (is_one_of<Ready, Reachable, Formed, StepDone, Pushed, Broken>(message)) unanswered_ = message;
     if (is_one_of<CheckpointWritten>(message)) {
       checkpoint_ = message;
       unheard_ = 0;
@@ -79,7 +79,7 @@ void Line::attempt() {
   link_ = std::move(*connected);
   link_->start({.message = [this](Message message) { hear(std::move(message)); },
                 .closed = [this](const std::string& why) { lost(why); }});
-  Hello hello{.token = options_.token, .pid = ::getpid(), .slot = options_.slot};
+  Hello hello{.token = options_.token, .pid = ::getpid(), .role = options_.role, .slot = options_.slot};
   if (terms_) {
     hello.worker = terms_->worker;
     if (const auto sample = sample_.load(); sample >= 0) hello.sample = sample;
@@ -108,7 +108,7 @@ void Line::hear(Message message) {
     if (checkpoint_ && unheard_ > 0) checkpoint_.reset();
     return;
   }
-  if (is_one_of<Form, Peers, Proceed, Halt>(message)) unanswered_.reset();
+  if (is_one_of<Form, Peers, Proceed, Serve, Attach, Lease, Commit, Halt>(message)) unanswered_.reset();
   end_formations(message);
   deliver(std::move(message));
 }
@@ -125,7 +125,7 @@ void Line::welcome(Welcome message) {
     checkpoint_.reset();
     return deliver(Message(std::move(message)));
   }
-  log("attached again as worker {}", message.worker);
+  log("attached again as {} {}", options_.role, message.worker);
   unheard_ = 0;
   if (checkpoint_) send(*checkpoint_);
   if (unanswered_) send(*unanswered_);
@@ -135,7 +135,7 @@ void Line::refuse(const std::string& why) {
   link_.reset();
   attached_ = false;
   heartbeat_.cancel();
-  if (!terms_) return deliver(Rejected{"refused: " + why});
+  if (!terms_) return deliver(Rejected{fmt::format("{}:{}: refused: {}", options_.host, options_.port, why)});
   log("refused ({}); starting again as a newcomer", why);
   terms_.reset();
   unanswered_.reset();
@@ -161,13 +161,15 @@ bool Line::too_silent() const {
 }
 
 void Line::give_up(const std::string& why) {
-  if (!terms_) return deliver(Rejected{why});
+  if (!terms_) return deliver(Rejected{fmt::format("{}:{}: {}", options_.host, options_.port, why)});
   options_.ended(std::numeric_limits<std::int64_t>::max());
   deliver(Orphaned{});
 }
 
 void Line::end_formations(const Message& message) {
   if (const auto* form = std::get_if<Form>(&message)) options_.ended(form->formation - 1);
+  if (const auto* serve = std::get_if<Serve>(&message)) options_.ended(serve->formation - 1);
+  if (const auto* attach = std::get_if<Attach>(&message)) options_.ended(attach->formation - 1);
   if (const auto* halt = std::get_if<Halt>(&message)) options_.ended(halt->formation);
   if (is_one_of<Leave>(message)) options_.ended(std::numeric_limits<std::int64_t>::max());
 }

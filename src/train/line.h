@@ -28,14 +28,15 @@ struct Rejected {
 };
 using Mail = std::variant<Message, Dropped, Orphaned, Rejected>;
 
-/// A worker's line to its controller, with a thread of its own: heartbeats go out whatever the training does. A line
-/// that breaks is mended, and what the controller may have missed is said again.
+/// A worker's or server's line to its controller, with a thread of its own: heartbeats go out whatever the training
+/// does. A line that breaks is mended, and what the controller may have missed is said again.
 class Line {
  public:
   struct Options {
     std::string host{};
     std::uint16_t port = 0;
     std::string token{};
+    std::string role = "worker";  ///< or "server"
     int slot = -1;
     Seconds patience{10};  ///< for the first connection
     Seconds notice{30};    ///< left after SIGTERM
@@ -85,7 +86,7 @@ class Line {
   bool closing_ = false;
   std::optional<Welcome> terms_{};
   Clock::time_point last_word_ = Clock::now();
-  std::optional<Message> unanswered_{};  ///< the last of Ready, Reachable, Formed, StepDone, Broken
+  std::optional<Message> unanswered_{};  ///< the last of Ready, Reachable, Formed, StepDone, Pushed, Broken
   std::optional<Message> checkpoint_{};  ///< the last one written that may not have been heard of
   int unheard_ = 0;                      ///< heartbeats sent since, whose answer proves that it was
   std::optional<Clock::time_point> leaves_{};

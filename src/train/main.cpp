@@ -2,11 +2,15 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <exception>
+#include <optional>
+#include <utility>
 
 #include "base/file.h"
 #include "base/text.h"
 #include "train/log.h"
+#include "train/server.h"
 #include "train/worker.h"
 
 namespace {
@@ -18,6 +22,8 @@ struct Flags {
   std::string token_file{};
   std::string interface = "lo";
   int slot = -1;
+  std::string network{};
+  std::optional<double> cpu_share{};
 };
 
 /// "HOST:PORT"; the host may be an IPv6 address in brackets.
@@ -44,31 +50,64 @@ Result<std::string> token(const std::string& file) {
   return std::string(value);
 }
 
-Result<mayfly::Worker::Options> options_of(const Flags& flags) {
-  mayfly::Worker::Options options;
-  options.interface = flags.interface;
-  if (auto read = read_join(flags.join, options.line); !read) return mayfly::unexpected(read.error());
+/// "125MB/s" or "1Gbit/s".
+Result<std::optional<mayfly::BytesPerSecond>> rate(const std::string& text) {
+  if (text.empty()) return std::nullopt;
+  for (const auto& [unit, bytes] : {std::pair{"MB/s", 1e6}, {"Mbit/s", 1e6 / 8}, {"Gbit/s", 1e9 / 8}}) {
+    if (!text.ends_with(unit)) continue;
+    const auto number = mayfly::parse_number(mayfly::trimmed(text.substr(0, text.size() - std::strlen(unit))));
+    if (number && *number > 0) return mayfly::BytesPerSecond{*number * bytes};
+  }
+  return mayfly::fail("--network '{}': want a rate such as 125MB/s or 1Gbit/s", text);
+}
+
+Result<mayfly::Line::Options> line_of(const Flags& flags) {
+  mayfly::Line::Options line{.slot = flags.slot};
+  if (auto read = read_join(flags.join, line); !read) return mayfly::unexpected(read.error());
   auto secret = token(flags.token_file);
   if (!secret) return mayfly::unexpected(secret.error());
-  options.line.token = std::move(*secret);
-  options.line.slot = flags.slot;
+  line.token = std::move(*secret);
   if (const char* notice = std::getenv("MAYFLY_NOTICE_S")) {
     const auto seconds = mayfly::parse_number(notice);
     if (!seconds || *seconds < 0) return mayfly::fail("MAYFLY_NOTICE_S '{}': want seconds", notice);
-    options.line.notice = mayfly::Seconds(*seconds);
+    line.notice = mayfly::Seconds(*seconds);
   }
+  return line;
+}
+
+/// Of a worker's or server's options.
+template <class Options>
+Result<Options> options_of(const Flags& flags) {
+  auto line = line_of(flags);
+  if (!line) return mayfly::unexpected(line.error());
+  const auto network = rate(flags.network);
+  if (!network) return mayfly::unexpected(network.error());
+  Options options;
+  options.line = std::move(*line);
+  options.interface = flags.interface;
+  options.network = *network;
+  if constexpr (requires { options.cpu_share; }) options.cpu_share = flags.cpu_share;
   return options;
 }
 
+template <class Kind>
 int work(const Flags& flags) {
-  auto options = options_of(flags);
+  auto options = options_of<typename Kind::Options>(flags);
   if (!options) {
     fmt::print(stderr, "mayfly-train: {}\n", options.error().message);
-    return mayfly::Worker::kUnable;
+    return mayfly::Member::kUnable;
   }
   std::signal(SIGINT, SIG_IGN);  // a Ctrl-C reaches the whole group; the controller decides what it means
   std::signal(SIGPIPE, SIG_IGN);
-  return mayfly::Worker(std::move(*options)).run();
+  return Kind(std::move(*options)).run();
+}
+
+void add_flags(CLI::App& command, Flags& flags) {
+  command.add_option("--join", flags.join, "HOST:PORT of the controller")->required();
+  command.add_option("--slot", flags.slot, "which of the engine's machines this is")->check(CLI::NonNegativeNumber);
+  command.add_option("--interface", flags.interface, "network interface towards the others (lo)");
+  command.add_option("--token-file", flags.token_file, "file with the run's token; otherwise MAYFLY_TOKEN holds it");
+  command.add_option("--network", flags.network, "emulate a network of this rate each way, such as 125MB/s");
 }
 
 }  // namespace
@@ -79,17 +118,20 @@ int main(int argc, char** argv) {
   program.require_subcommand(1);
   Flags flags;
   auto* worker = program.add_subcommand("worker", "train for a controller until told to leave");
-  worker->add_option("--join", flags.join, "HOST:PORT of the controller")->required();
-  worker->add_option("--slot", flags.slot, "which of the engine's machines this is")->check(CLI::NonNegativeNumber);
-  worker->add_option("--interface", flags.interface, "network interface towards the other workers (lo)");
-  worker->add_option("--token-file", flags.token_file, "file with the run's token; otherwise MAYFLY_TOKEN holds it");
+  add_flags(*worker, flags);
+  worker->add_option("--cpu-share", flags.cpu_share, "emulate a machine with this share of a core, such as 0.4")
+      ->check(CLI::Range(0.001, 1.0));
+  auto* server = program.add_subcommand("server", "hold parameters for the workers of a controller");
+  add_flags(*server, flags);
   try {
     program.parse(argc, argv);
-    return work(flags);
+    if (!server->parsed()) return work<mayfly::Worker>(flags);
+    mayfly::log_as("server");
+    return work<mayfly::Server>(flags);
   } catch (const CLI::ParseError& error) {
-    return program.exit(error) == 0 ? 0 : mayfly::Worker::kUnable;
+    return program.exit(error) == 0 ? 0 : mayfly::Member::kUnable;
   } catch (const std::exception& error) {
     fmt::print(stderr, "mayfly-train: {}\n", error.what());
-    return mayfly::Worker::kRejected;
+    return mayfly::Member::kRejected;
   }
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "train/abortable.h"
 
 namespace mayfly {
 
@@ -29,7 +30,7 @@ class NetworkDevice {
 /// The connections of one formation, each worker with each other. Connections carry neither secrets nor proof of who
 /// speaks: they belong on a trusted network. All calls but abort() come from one thread; after an error every further
 /// call fails.
-class Mesh {
+class Mesh final : public Abortable {
  public:
   struct Place {
     std::int64_t formation = 0;
@@ -38,7 +39,7 @@ class Mesh {
   };
   /// Opens the doors for the others. The network must outlive the mesh.
   static Result<std::unique_ptr<Mesh>> open(NetworkDevice& network, Place place);
-  ~Mesh();
+  ~Mesh() override;
 
   /// Where the others reach this worker: "127.0.0.1:0,40001,40002", a port for each rank, 0 for its own.
   const std::string& word() const;
@@ -52,8 +53,7 @@ class Mesh {
   /// return at once.
   Result<void> hand_over(int source, std::span<const int> receivers, std::span<const std::span<std::byte>> parts);
 
-  /// From any thread, at any time: blocked calls return an error at once, later ones too.
-  void abort();
+  void abort() override;
 
   struct Parts;
 

@@ -3,19 +3,19 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
-#include "base/units.h"
+#include "train/abortable.h"
+#include "train/pace.h"
 
 namespace mayfly {
 
 /// A worker's connections to the servers of one formation. All calls but abort() come from one thread; after an error
 /// every further call fails.
-class ShardClient {
+class ShardClient : public Abortable {
  public:
   struct Options {
     std::int64_t formation = 0;
@@ -24,10 +24,12 @@ class ShardClient {
     std::string token{};
     std::size_t size = 0;  ///< floats of all shards
     int worker = 0;        ///< of several servers of a shard, each worker pulls from one, pushes to all
-    std::optional<BytesPerSecond> network{};  ///< of an emulated machine, each way
+    std::shared_ptr<EmulatedNetwork> network{};  ///< none: as fast as it goes
   };
-  static Result<std::unique_ptr<ShardClient>> connect(Options options);
-  virtual ~ShardClient() = default;
+  static std::unique_ptr<ShardClient> make(Options options);
+
+  /// First of all. Blocks until every server has answered; one that holds something else than it should is an error.
+  virtual Result<void> connect() = 0;
 
   /// The parameters at `sample` or later, written over `weights`; waits for the servers to get there. Returns the
   /// oldest state among the shards.
@@ -38,9 +40,6 @@ class ShardClient {
   virtual void push(std::size_t first, std::size_t count) = 0;
   /// Everything else goes too. Returns when all of it is staged at every server.
   virtual Result<void> finish_push() = 0;
-
-  /// From any thread, at any time: blocked calls return an error at once, later ones too.
-  virtual void abort() = 0;
 };
 
 }  // namespace mayfly

@@ -8,21 +8,21 @@
 #include <vector>
 
 #include "base/result.h"
-#include "base/units.h"
 #include "nn/shard.h"
+#include "train/pace.h"
 #include "wire/message.h"
 
 namespace mayfly {
 
-/// The data side of a server process: takes what workers push and keeps it staged until it counts, hands out parameters.
-/// One thread a connection; the calls below come from one thread, the owner's. What arrives goes from the socket to where
-/// it stays. Whoever does not say the run's token first is turned away. docs/protocol.md#servers
+/// The data side of a server process: takes what workers push and keeps it staged until it counts, hands out
+/// parameters. One thread a connection; the calls below come from one thread, the owner's. What arrives goes from the
+/// socket to where it stays. Whoever does not say the run's token first is turned away. docs/protocol.md#servers
 class ShardServer {
  public:
   struct Options {
     std::string address = "127.0.0.1";
     std::string token{};
-    std::optional<BytesPerSecond> network{};  ///< of an emulated machine, each way
+    std::shared_ptr<EmulatedNetwork> network{};  ///< none: as fast as it goes
   };
   static Result<std::unique_ptr<ShardServer>> open(Options options);
   virtual ~ShardServer() = default;
@@ -30,20 +30,19 @@ class ShardServer {
   /// "127.0.0.1:40001".
   virtual std::string address() const = 0;
   /// A formation begins with the shard at this state. Connections of earlier ones are closed, and what they pushed is
-  /// forgotten. The shard stays the server's until the next begin(), which returns it.
+  /// forgotten. The shard stays the server's until the next begin(), which returns it. No shard: it will come with a
+  /// further begin() of the same formation; whoever wants something of it waits. Formation -1: none; everyone is turned
+  /// out.
   virtual std::unique_ptr<Shard> begin(std::int64_t formation, std::unique_ptr<Shard> shard, std::int64_t sample) = 0;
   /// Applies an update. An error where it does not follow from the present state, or a lease is not staged.
   virtual Result<void> commit(const Commit& commit) = 0;
   virtual void forget(const Forget& forget) = 0;
-  /// Keeps a copy of the present state for fetch_copy(); the one before is dropped.
+  /// Keeps a copy of the present state for a StateFetch; the one before is dropped.
   virtual void keep_copy() = 0;
+  /// The whole state of `sample`, if it was kept or is the present one. From any thread.
+  virtual Result<void> read_copy(std::int64_t formation, std::int64_t sample, std::span<std::byte> into) = 0;
   /// Samples in the present state.
   virtual std::int64_t sample() const = 0;
 };
-
-/// A shard's state, from a server that holds it in this formation: exactly that of `sample`, be it the present one or a
-/// copy that was kept. Waits for the server to get there.
-Result<void> fetch_state(const std::string& address, const std::string& token, std::int64_t formation,
-                         std::int64_t sample, std::span<std::byte> into);
 
 }  // namespace mayfly

@@ -15,13 +15,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 double since(Clock::time_point start) { return Seconds(Clock::now() - start).count(); }
 
-/// The places [first, first + count) of the order.
-std::vector<std::int64_t> samples_at(const SampleOrder& order, std::int64_t first, std::int64_t count) {
-  std::vector<std::int64_t> samples(static_cast<std::size_t>(count));
-  for (auto& sample : samples) sample = order.sample_at(first++);
-  return samples;
-}
-
 /// This rank's part of a data set that is split evenly.
 std::vector<std::int64_t> slice(std::int64_t size, int rank, int ranks) {
   const auto begin = size * rank / ranks, end = size * (rank + 1) / ranks;
@@ -30,52 +23,20 @@ std::vector<std::int64_t> slice(std::int64_t size, int rank, int ranks) {
   return samples;
 }
 
-double state_megabytes(Trainer& trainer) {
-  double bytes = 0;
-  for (const auto& part : trainer.writable_state()) bytes += static_cast<double>(part.size());
-  return in_megabytes(Bytes{bytes});
-}
-
 }  // namespace
 
 Worker::Worker(Options options)
     : options_(std::move(options)),
+      served_({.token = options_.line.token,
+               .network = options_.network ? std::make_shared<EmulatedNetwork>(*options_.network) : nullptr,
+               .cpu_share = options_.cpu_share},
+              breaker_),
       line_([this] {
         auto line = options_.line;
         line.ended = [this](std::int64_t formation) { breaker_.end(formation); };
         return line;
       }()),
-      writer_([this](Message message) {
-        if (const auto* failed = std::get_if<CheckpointFailed>(&message)) log("no checkpoint: {}", failed->what);
-        if (const auto* written = std::get_if<CheckpointWritten>(&message)) log("wrote {}", written->path);
-        line_.say(std::move(message));
-      }) {}
-
-int Worker::run() {
-  while (true) {
-    auto mail = line_.next();
-    if (std::holds_alternative<Orphaned>(mail)) return orphaned();
-    if (const auto* rejected = std::get_if<Rejected>(&mail)) {
-      log("{}:{}: {}", options_.line.host, options_.line.port, rejected->why);
-      return kRejected;
-    }
-    if (std::holds_alternative<Dropped>(mail)) {
-      drop();
-      continue;
-    }
-    auto& message = std::get<Message>(mail);
-    if (const auto* leave = std::get_if<Leave>(&message)) {
-      log("leaving: {}", leave->why);
-      writer_.finish();
-      return kDone;
-    }
-    if (const auto obeyed = obey(std::move(message)); !obeyed) {
-      log("{}", obeyed.error().message);
-      line_.say(Unable{.what = obeyed.error().message});
-      return kUnable;
-    }
-  }
-}
+      writer_([this](Message message) { line_.say(std::move(message)); }) {}
 
 Result<void> Worker::obey(Message message) {
   const auto current = [&](std::int64_t formation) { return form_ && form_->formation == formation; };
@@ -85,14 +46,15 @@ Result<void> Worker::obey(Message message) {
     if (current(peers->formation)) meet(*peers);
   } else if (const auto* lease = std::get_if<Proceed>(&message)) {
     if (current(lease->formation)) proceed(*lease);
+  } else if (const auto* servers = std::get_if<Attach>(&message)) {
+    attach(*servers);
+  } else if (const auto* own = std::get_if<Lease>(&message)) {
+    if (served_.formation() == own->formation) take(*own);
   } else if (const auto* write = std::get_if<WriteCheckpoint>(&message)) {
     if (current(write->formation)) write_checkpoint();
   } else if (const auto* halt = std::get_if<Halt>(&message)) {
-    if (form_ && form_->formation <= halt->formation) {
-      breaker_.install(nullptr, -1);
-      mesh_.reset();
-      stands_ = false;
-    }
+    if (form_ && form_->formation <= halt->formation) leave_formation();
+    if (served_.formation() && *served_.formation() <= halt->formation) served_.detach();
   }
   return {};
 }
@@ -100,39 +62,17 @@ Result<void> Worker::obey(Message message) {
 Result<void> Worker::load(const Welcome& welcome) {
   terms_ = welcome;
   log("worker {} of {}", welcome.worker, welcome.job_file);
-  if (trainer_) {
-    line_.say(ready_);
-    return {};
+  if (!job_.trainer) {
+    auto network = NetworkDevice::open(options_.interface);
+    if (!network) return unexpected(network.error());
+    if (options_.cpu_share) use_threads(1);  // only one is stretched
+    auto job = loaded_job(welcome);
+    if (!job) return unexpected(job.error());
+    network_ = std::move(*network);
+    job_ = std::move(*job);
+    hold(0, 0);
   }
-  const auto start = Clock::now();
-  auto job = parse_job(welcome.job, welcome.job_file);
-  if (!job) return unexpected(job.error());
-  if (!job->train) return fail("{}: no 'train' block: nothing to train", welcome.job_file);
-  job_ = std::move(*job);
-  const auto& spec = *job_.train;
-  const auto folder = std::filesystem::path(welcome.job_file).parent_path();
-  auto network = NetworkDevice::open(options_.interface);
-  if (!network) return unexpected(network.error());
-  auto data = open_dataset(spec.data, spec.model, folder);
-  if (!data) return unexpected(data.error());
-  if (spec.validation) {
-    auto validation = open_dataset(*spec.validation, spec.model, folder);
-    if (!validation) return unexpected(validation.error());
-    validation_ = std::move(*validation);
-  }
-  auto trainer = Trainer::make(spec, **data, folder);
-  if (!trainer) return unexpected(trainer.error());
-  network_ = std::move(*network);
-  data_ = std::move(*data);
-  trainer_ = std::move(*trainer);
-  order_.emplace(data_->size(), spec.seed);
-  hold(0, 0);
-  ready_ = {.samples = data_->size(),
-            .parameters = trainer_->parameters(),
-            .state_mb = state_megabytes(*trainer_),
-            .load_s = since(start)};
-  log("ready: {} samples, {} parameters, loaded in {:.2f} s", ready_.samples, ready_.parameters, ready_.load_s);
-  line_.say(ready_);
+  line_.say(job_.ready);
   return {};
 }
 
@@ -143,10 +83,9 @@ void Worker::hold(std::int64_t sample, std::int64_t step) {
 }
 
 Result<void> Worker::form(const Form& form) {
-  if (!trainer_) return {};
-  breaker_.install(nullptr, -1);
-  mesh_.reset();
-  stands_ = false;
+  if (!job_.trainer) return {};
+  served_.detach();
+  leave_formation();
   form_ = form;
   settle_pending(form.sample);
   if (form.rank == form.source) {
@@ -168,23 +107,11 @@ Result<void> Worker::make_state(const Form& form) {
   if (sample_ == form.sample) return {};
   if (!form.from_checkpoint)
     return fail("formation {}: asked for the state of sample {}, holds {}", form.formation, form.sample, sample_);
-  if (form.checkpoint.empty()) {
-    if (form.sample != 0) return fail("formation {}: no checkpoint for sample {}", form.formation, form.sample);
-    trainer_->reset();
-    hold(0, 0);
-    return {};
-  }
-  const auto saved = open_checkpoint(form.checkpoint);
-  if (!saved) return unexpected(saved.error());
-  if (saved->state.sample != form.sample)
-    return fail("{}: holds sample {}, want {}", form.checkpoint, saved->state.sample, form.sample);
-  const auto tensors = load_tensors(*saved);
-  if (!tensors) return unexpected(tensors.error());
   hold(-1, 0);
-  if (auto loaded = trainer_->load(tensors->model, tensors->optimiser); !loaded) return loaded;
-  hold(form.sample, saved->state.step);
-  loss_ = saved->state.loss;
-  log("loaded {}", form.checkpoint);
+  const auto restored = restore(*job_.trainer, form.checkpoint, form.sample);
+  if (!restored) return fail("formation {}: {}", form.formation, restored.error().message);
+  hold(form.sample, restored->step);
+  loss_ = restored->loss;
   return {};
 }
 
@@ -204,11 +131,11 @@ Result<void> Worker::receive_state() {
       form_->rank != form_->source && std::find(receivers.begin(), receivers.end(), form_->rank) != receivers.end();
   if (!receives && sample_ != form_->sample) return fail("holds sample {}, want {}", sample_, form_->sample);
   std::array<double, 2> rest = {static_cast<double>(step_), loss_};
-  auto parts = trainer_->writable_state();
+  auto parts = job_.trainer->writable_state();
   parts.push_back(std::as_writable_bytes(std::span(rest)));
   if (receives) hold(-1, 0);
   if (auto handed = mesh_->hand_over(form_->source, receivers, parts); !handed || !receives) return handed;
-  trainer_->loaded();
+  job_.trainer->loaded();
   hold(form_->sample, static_cast<std::int64_t>(rest[0]));
   loss_ = rest[1];
   return {};
@@ -217,7 +144,7 @@ Result<void> Worker::receive_state() {
 void Worker::settle_pending(std::int64_t committed) {
   if (!pending_) return;
   if (pending_->end() == committed && pending_->first == sample_ && pending_->samples > 0) {
-    trainer_->apply(pending_->step, pending_->workers);
+    job_.trainer->apply(pending_->step, pending_->workers);
     loss_ = pending_->done.loss;
     hold(committed, pending_->step + 1);
   }
@@ -252,17 +179,22 @@ Result<void> Worker::train(const Proceed& lease, StepDone done) {
   const auto own = counts.begin() + form_->rank;
   const auto total = std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
   const auto first = std::accumulate(counts.begin(), own, lease.committed);
-  const bool adds_up = job_.train->sum;
+  const bool adds_up = job_.spec().sum;
   const double share = adds_up ? 1 : total > 0 ? static_cast<double>(*own) / static_cast<double>(total) : 0;
 
   auto start = Clock::now();
-  const double loss = trainer_->compute(*data_, samples_at(*order_, first, *own), share, first);
+  Throttle throttle(options_.cpu_share);
+  throttle.begin();
+  const double loss = job_.trainer->compute(*job_.data, samples_at(*job_.order, first, *own), share, first);
+  throttle.hold();
   done.compute_s = since(start);
   start = Clock::now();
   std::array<double, 1> losses = {*own > 0 ? loss * share : 0};
-  auto summed = mesh_->sum(trainer_->exchange());
+  auto summed = mesh_->sum(job_.trainer->exchange());
   if (summed) summed = mesh_->sum(std::span<double>(losses));
   if (!summed) return summed;
+  if (options_.network)
+    std::this_thread::sleep_until(start + ring_time(job_.trainer->exchange().size_bytes(), form_->size));
   done.exchange_s = since(start);
   done.samples = total;
   done.loss = adds_up && total > 0 ? losses[0] / static_cast<double>(total) : losses[0];
@@ -273,8 +205,8 @@ Result<void> Worker::train(const Proceed& lease, StepDone done) {
 }
 
 Result<void> Worker::evaluate(StepDone& done) {
-  if (!validation_) return {};
-  const auto part = trainer_->evaluate(*validation_, slice(validation_->size(), form_->rank, form_->size));
+  if (!job_.validation) return {};
+  const auto part = job_.trainer->evaluate(*job_.validation, slice(job_.validation->size(), form_->rank, form_->size));
   std::array<double, 3> sums = {part.loss_sum, part.correct, part.labels};
   if (auto summed = mesh_->sum(std::span<double>(sums)); !summed) return summed;
   if (form_->rank == 0 && sums[2] > 0) {
@@ -286,45 +218,75 @@ Result<void> Worker::evaluate(StepDone& done) {
 
 void Worker::break_formation(const std::string& what) {
   log("formation {} broken: {}", form_->formation, what);
-  breaker_.install(nullptr, -1);
-  mesh_.reset();
-  stands_ = false;
+  leave_formation();
   line_.say(Broken{.formation = form_->formation, .what = what});
 }
 
+void Worker::leave_formation() {
+  breaker_.install(nullptr, -1);
+  mesh_.reset();
+  stands_ = false;
+}
+
+void Worker::attach(const Attach& servers) {
+  if (!job_.trainer) return;
+  leave_formation();
+  form_.reset();
+  pending_.reset();
+  hold(-1, 0);  // the state is the servers'
+  const auto attached = served_.attach(servers, job_.trainer->layout().size(), terms_.worker);
+  if (!attached) {
+    log("formation {} broken: {}", servers.formation, attached.error().message);
+    return line_.say(Broken{.formation = servers.formation, .what = attached.error().message});
+  }
+  log("formation {}: {} servers", servers.formation, servers.addresses.size());
+  line_.say(Formed{.formation = servers.formation});
+}
+
+void Worker::take(const Lease& lease) {
+  const auto pushed = served_.work(lease, job_);
+  if (pushed) return line_.say(*pushed);
+  log("formation {} broken: {}", lease.formation, pushed.error().message);
+  line_.say(Broken{.formation = lease.formation, .what = pushed.error().message});
+}
+
+/// What an exchange takes an emulated machine at least: in a ring everyone sends 2 (n - 1) / n of the bytes.
+Clock::duration Worker::ring_time(std::size_t bytes, int workers) const {
+  const Bytes sent{2.0 * (workers - 1) / workers * static_cast<double>(bytes)};
+  return std::chrono::duration_cast<Clock::duration>(sent / *options_.network);
+}
+
 TrainerState Worker::state() const {
-  TrainerState state{.sample = sample_, .step = step_, .loss = loss_, .seed = job_.train->seed, .job = job_.name};
+  TrainerState state{.sample = sample_, .step = step_, .loss = loss_, .seed = job_.spec().seed, .job = job_.job.name};
   if (sample_ > 0) state.ledger = {{.first = 0, .count = sample_}};
   return state;
 }
 
 void Worker::write_checkpoint() {
   if (sample_ < 0) return line_.say(CheckpointFailed{.sample = 0, .what = "holds no state"});
-  writer_.write(terms_.directory, state(), *trainer_);
+  writer_.write(terms_.directory, state(), *job_.trainer);
 }
 
 void Worker::drop() {
+  served_.detach();
   breaker_.forget();
   mesh_.reset();
   stands_ = false;
   form_.reset();
   pending_.reset();
-  if (!trainer_) return;
-  trainer_->reset();
+  if (!job_.trainer) return;
+  job_.trainer->reset();
   hold(0, 0);
 }
 
-int Worker::orphaned() {
-  log("no word from the controller for {} s", terms_.orphan_s);
-  writer_.finish();
-  if (!trainer_ || sample_ <= 0 || !form_) return kOrphaned;
+void Worker::save_what_it_has() {
+  if (!job_.trainer || sample_ <= 0 || !form_) return;
   // All orphans hold the same; whoever comes first writes.
   std::this_thread::sleep_for(Seconds(std::min(form_->rank, 10)));
   const auto newest = newest_checkpoint(terms_.directory).checkpoint;
-  if (newest && newest->state.sample >= sample_) return kOrphaned;
+  if (newest && newest->state.sample >= sample_) return;
   write_checkpoint();
   writer_.finish();
-  return kOrphaned;
 }
 
 }  // namespace mayfly

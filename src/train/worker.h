@@ -1,35 +1,35 @@
 #pragma once
 
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
 
-#include "data/dataset.h"
-#include "data/order.h"
-#include "job/job_spec.h"
-#include "nn/trainer.h"
 #include "train/breaker.h"
 #include "train/checkpoint_writer.h"
 #include "train/line.h"
+#include "train/loaded_job.h"
+#include "train/member.h"
+#include "train/mesh.h"
+#include "train/served.h"
 
 namespace mayfly {
 
 /// A worker's side of docs/protocol.md: does what the controller says, in one thread. An update is applied only on the
 /// controller's word that its samples are committed.
-class Worker {
+class Worker final : public Member {
  public:
   struct Options {
     Line::Options line{};
     std::string interface = "lo";
+    // Of an emulated machine.
+    std::optional<BytesPerSecond> network{};  ///< each way
+    std::optional<double> cpu_share{};        ///< of a core
   };
-  /// Exit codes of the process.
-  static constexpr int kDone = 0, kRejected = 1, kUnable = 2, kOrphaned = 3;
-
   explicit Worker(Options options);
-  /// Until told to leave. Returns the exit code.
-  int run();
 
  private:
   /// A step whose gradients are summed and whose word is awaited.
@@ -42,14 +42,21 @@ class Worker {
     std::int64_t end() const { return first + samples; }
   };
 
+  Line& line() override { return line_; }
+  Result<void> obey(Message message) override;
+  void drop() override;
+  void save_what_it_has() override;
+  void finish() override { writer_.finish(); }
+
   // Each returns an error where the worker cannot go on at all.
-  Result<void> obey(Message message);
   Result<void> load(const Welcome& welcome);
   Result<void> form(const Form& form);
   Result<void> make_state(const Form& form);
   void meet(const Peers& peers);
   Result<void> receive_state();
   void proceed(const Proceed& proceed);
+  void attach(const Attach& attach);
+  void take(const Lease& lease);
   void write_checkpoint();
 
   /// Applies the pending step if it ends here, and forgets it.
@@ -57,23 +64,20 @@ class Worker {
   Result<void> train(const Proceed& proceed, StepDone done);
   Result<void> evaluate(StepDone& done);
   void break_formation(const std::string& what);
-  void drop();
-  int orphaned();
+  void leave_formation();
+  std::chrono::steady_clock::duration ring_time(std::size_t bytes, int workers) const;
   void hold(std::int64_t sample, std::int64_t step);
   TrainerState state() const;
 
   Options options_;
   std::unique_ptr<NetworkDevice> network_{};
   Breaker breaker_{};
+  Served served_;  ///< where servers hold the parameters
   Line line_;
   CheckpointWriter writer_;
 
   Welcome terms_{};
-  JobSpec job_{};
-  std::unique_ptr<Dataset> data_{}, validation_{};
-  std::optional<SampleOrder> order_{};
-  std::unique_ptr<Trainer> trainer_{};
-  Ready ready_{};
+  LoadedJob job_{};
 
   std::int64_t sample_ = 0;  ///< the weights hold these; -1: they are garbage
   std::int64_t step_ = 0;

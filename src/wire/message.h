@@ -173,7 +173,8 @@ struct Serve {
   bool from_checkpoint = false;
   bool operator==(const Serve&) const = default;
 };
-/// To a worker: these servers hold the parameters; address i that of shard i % shards. Answered by Formed.
+/// To a worker: these servers hold the parameters; address i that of shard i % shards, empty where it has no more.
+/// Answered by Formed.
 struct Attach {
   std::int64_t formation = 0;
   int shards = 1;

@@ -1,4 +1,4 @@
-#include "run/crew.h"
+#include "run/mesh_crew.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@ namespace {
 
 /// Plays workers that do what they are told, as far as a test lets them.
 struct Stage {
-  Crew crew{8, 0};
+  MeshCrew crew{8, 0};
   std::vector<Crew::Letter> sent{};
 
   void collect() {
@@ -43,7 +43,7 @@ struct Stage {
   }
 };
 
-TEST(Crew, LeasesAStepOnceEveryoneStands) {
+TEST(MeshCrew, LeasesAStepOnceEveryoneStands) {
   Stage stage;
   stage.crew.arrived(1);
   stage.crew.arrived(2);
@@ -58,7 +58,7 @@ TEST(Crew, LeasesAStepOnceEveryoneStands) {
   EXPECT_EQ(stage.last<Peers>(1).addresses, (std::vector<std::string>{"at 1", "at 2"}));
 }
 
-TEST(Crew, AStepIsFinishedWithTheLastReportAndCountsOnlyWhenCommitted) {
+TEST(MeshCrew, AStepIsFinishedWithTheLastReportAndCountsOnlyWhenCommitted) {
   Stage stage;
   stage.crew.arrived(1);
   stage.crew.arrived(2);
@@ -79,7 +79,7 @@ TEST(Crew, AStepIsFinishedWithTheLastReportAndCountsOnlyWhenCommitted) {
   EXPECT_EQ(stage.last<Proceed>(1).step, 1);
 }
 
-TEST(Crew, ReportsOfAnOlderFormationAreNothing) {
+TEST(MeshCrew, ReportsOfAnOlderFormationAreNothing) {
   Stage stage;
   stage.crew.arrived(1);
   stage.crew.arrived(2);
@@ -97,7 +97,7 @@ TEST(Crew, ReportsOfAnOlderFormationAreNothing) {
   EXPECT_TRUE(stage.crew.hear(1, stage.report()));
 }
 
-TEST(Crew, ANewcomerReceivesTheStateOfOneWhoHoldsIt) {
+TEST(MeshCrew, ANewcomerReceivesTheStateOfOneWhoHoldsIt) {
   Stage stage;
   stage.crew.arrived(1);
   stage.crew.assign(1, {1}, 0);
@@ -114,7 +114,7 @@ TEST(Crew, ANewcomerReceivesTheStateOfOneWhoHoldsIt) {
   EXPECT_EQ(form.receivers, (std::vector<int>{0}));
 }
 
-TEST(Crew, AMachineThatLeavesHandsOverAndIsLetGo) {
+TEST(MeshCrew, AMachineThatLeavesHandsOverAndIsLetGo) {
   Stage stage;
   stage.crew.arrived(1);
   stage.crew.assign(1, {1}, 0);
@@ -133,7 +133,7 @@ TEST(Crew, AMachineThatLeavesHandsOverAndIsLetGo) {
   EXPECT_EQ(stage.last<Proceed>(2).counts, (std::vector<int>{8}));
 }
 
-TEST(Crew, AWorkerThatComesBackWithTheStepInItsHandsHoldsItsEnd) {
+TEST(MeshCrew, AWorkerThatComesBackWithTheStepInItsHandsHoldsItsEnd) {
   Stage stage;
   stage.crew.arrived(1, 8, 16);
   EXPECT_TRUE(stage.crew.assign(5, {1}, 16));
@@ -141,7 +141,7 @@ TEST(Crew, AWorkerThatComesBackWithTheStepInItsHandsHoldsItsEnd) {
   EXPECT_FALSE(stage.crew.assign(7, {1}, 24));
 }
 
-TEST(Crew, TheLastStepIsAsShortAsItMustBe) {
+TEST(MeshCrew, TheLastStepIsAsShortAsItMustBe) {
   Stage stage;
   stage.crew.arrived(1);
   stage.crew.assign(1, {1}, 0);
@@ -157,7 +157,7 @@ TEST(Crew, TheLastStepIsAsShortAsItMustBe) {
   EXPECT_TRUE(stage.last<Proceed>(1).counts.empty());
 }
 
-TEST(Crew, ACheckpointIsAskedForWhenSomebodyCanWriteIt) {
+TEST(MeshCrew, ACheckpointIsAskedForWhenSomebodyCanWriteIt) {
   Stage stage;
   stage.crew.arrived(1);
   stage.crew.assign(1, {1}, 0);
@@ -168,7 +168,7 @@ TEST(Crew, ACheckpointIsAskedForWhenSomebodyCanWriteIt) {
   EXPECT_EQ(stage.of<WriteCheckpoint>().size(), 1);
 }
 
-TEST(Crew, ACheckpointIsAskedForAgainWhereItsWriterGoes) {
+TEST(MeshCrew, ACheckpointIsAskedForAgainWhereItsWriterGoes) {
   Stage stage;
   stage.crew.arrived(1);
   stage.crew.arrived(2);

@@ -1,0 +1,90 @@
+#pragma once
+
+#include <map>
+#include <set>
+
+#include "run/crew.h"
+
+namespace mayfly {
+
+/// Workers that add up their gradients among themselves. A formation is one mesh of workers: it is gathered (everyone
+/// says where it can be reached), joined (everyone is connected and holds the state) and then trains step by step until a
+/// member goes or the mesh breaks.
+class MeshCrew final : public Crew {
+ public:
+  /// `formation`: the last number that was ever used.
+  MeshCrew(int batch, std::int64_t formation) : batch_(batch), formation_(formation) {}
+
+  void arrived(WorkerId worker, std::optional<std::int64_t> sample = {},
+               std::optional<std::int64_t> pending = {}) override;
+  void gone(WorkerId worker) override;
+  bool assign(std::int64_t generation, std::vector<WorkerId> members, std::int64_t sample) override;
+  void roll_back(const std::string& checkpoint, std::int64_t sample, Ledger ledger) override;
+  void pause() override;
+  bool form_again() override;
+  std::optional<Step> hear(WorkerId from, const Message& message) override;
+  void commit() override;
+  using Crew::go_on;
+  void go_on(std::int64_t end, bool evaluate) override;
+  bool write_checkpoint() override;
+  std::vector<Letter> letters() override;
+  void restore(const std::string& record, std::int64_t committed) override;
+
+  std::int64_t formation() const override { return formation_; }
+  std::int64_t sample() const override { return sample_; }
+  bool broken() const override { return broken_; }
+  bool training() const override { return phase_ == Phase::training; }
+  bool complete() const override;
+  bool mid_step() const override { return training() && !broken_; }
+  /// Members and, while it hands its state over, a guest.
+  const std::vector<WorkerId>& ranks() const override { return ranks_; }
+  bool stands(WorkerId worker) const override;
+  bool alive(WorkerId worker) const override { return holdings_.contains(worker); }
+  std::vector<WorkerId> awaited() const override;
+
+ private:
+  enum class Phase { idle, gathering, joining, training };
+  struct Holding {
+    std::optional<std::int64_t> sample{};
+    std::optional<std::int64_t> pending{};
+    MeasuredSpeed speed{};
+    bool reaches(std::int64_t wanted) const { return sample == wanted || pending == wanted; }
+  };
+
+  void form(int source, bool from_checkpoint, const std::string& checkpoint);
+  void gather(WorkerId from, const Reachable& message);
+  void join(WorkerId from, const Formed& message);
+  std::optional<Step> count(WorkerId from, const StepDone& message);
+  Step finished_step() const;
+  void split(int samples);
+  void send(WorkerId to, Message message) { letters_.push_back({to, std::move(message)}); }
+  void send_all(const Message& message);
+  int rank_of(WorkerId worker) const;
+  /// It is gone, or its connection was, and with it what it was asked for.
+  void ask_others_than(WorkerId worker);
+
+  int batch_;
+  std::int64_t formation_;
+  std::int64_t generation_ = 0;
+  Phase phase_ = Phase::idle;
+  bool broken_ = false;
+  bool untold_ = false;  ///< a step was committed, and nobody has heard of it
+  bool checkpoint_wanted_ = false;
+  std::optional<WorkerId> writer_{};  ///< was asked for a checkpoint and has not answered
+  std::vector<WorkerId> members_{};   ///< as assigned
+  std::vector<WorkerId> ranks_{};     ///< of the formation
+  std::optional<WorkerId> guest_{};   ///< not a member, there to hand over its state
+  std::int64_t sample_ = 0;           ///< committed
+  std::int64_t end_ = 0;
+  std::optional<SampleRange> lease_{};
+  std::vector<int> counts_{};  ///< of the lease, by rank
+  int steps_since_split_ = 0;
+  std::map<WorkerId, Holding> holdings_{};  ///< of everyone alive
+  std::map<WorkerId, std::string> addresses_{};
+  std::set<WorkerId> formed_{};
+  std::map<WorkerId, StepDone> reports_{};
+  Ledger ledger_{};
+  std::vector<Letter> letters_{};
+};
+
+}  // namespace mayfly

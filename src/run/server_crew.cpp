@@ -1,0 +1,263 @@
+#include "run/server_crew.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+#include "base/check.h"
+
+namespace mayfly {
+
+void ServerCrew::server_ready(WorkerId server, const std::string& address) {
+  servers_[server] = {.address = address, .alive = true, .sample = 0};
+  if (phase_ != Phase::idle) arrange();
+}
+
+void ServerCrew::arrived(WorkerId worker, std::optional<std::int64_t> sample, std::optional<std::int64_t> /*pending*/) {
+  if (const auto found = servers_.find(worker); found != servers_.end()) {
+    // What was said meanwhile is lost on one side or the other.
+    found->second.alive = true;
+    found->second.sample = sample;
+    server_broken_ = server_broken_ || found->second.stands;
+    return;
+  }
+  const auto found = seats_.find(worker);
+  if (found != seats_.end() && found->second.lease) take_back(*found->second.lease);
+  seats_[worker] = {};
+}
+
+void ServerCrew::gone(WorkerId worker) {
+  if (const auto found = servers_.find(worker); found != servers_.end()) {
+    const bool stood = found->second.stands;
+    servers_.erase(found);
+    if (stood && phase_ != Phase::idle) arrange();
+    return;
+  }
+  const auto found = seats_.find(worker);
+  if (found == seats_.end()) return;
+  // What it has pushed is at the servers and counts all the same.
+  if (found->second.lease) take_back(*found->second.lease);
+  seats_.erase(found);
+  batches_.erase(worker);
+  give_leases();
+}
+
+bool ServerCrew::stands(WorkerId worker) const {
+  if (const auto found = servers_.find(worker); found != servers_.end()) return found->second.stands;
+  // Whoever is to go finishes what it has in hand.
+  const auto seat = seats_.find(worker);
+  if (seat != seats_.end() && seat->second.lease) return true;
+  return std::find(members_.begin(), members_.end(), worker) != members_.end();
+}
+
+bool ServerCrew::alive(WorkerId worker) const {
+  const auto found = servers_.find(worker);
+  return found != servers_.end() ? found->second.alive : seats_.contains(worker);
+}
+
+std::vector<WorkerId> ServerCrew::servers() const {
+  std::vector<WorkerId> ids;
+  for (const auto& [id, server] : servers_) ids.push_back(id);
+  return ids;
+}
+
+/// Holds its shard as it was committed, or will once it has heard of commits that it missed.
+bool ServerCrew::holds(const Server& server) const {
+  if (!server.alive || !server.sample || !server.shard || checkpoint_) return false;
+  if (server.sample == sample_) return true;
+  return std::any_of(commits_.begin(), commits_.end(), [&](const Commit& c) { return c.from == *server.sample; });
+}
+
+bool ServerCrew::all_shards_held() const {
+  for (int shard = 0; shard < options_.servers.count; ++shard) {
+    const bool held = std::any_of(servers_.begin(), servers_.end(), [&](const auto& entry) {
+      return entry.second.shard == shard && holds(entry.second);
+    });
+    if (!held) return false;
+  }
+  return true;
+}
+
+bool ServerCrew::stateless() const {
+  return phase_ != Phase::idle && sample_ > 0 && !checkpoint_ && !all_shards_held();
+}
+
+bool ServerCrew::assign(std::int64_t generation, std::vector<WorkerId> members, std::int64_t sample) {
+  generation_ = generation;
+  members_ = std::move(members);
+  sample_ = sample;
+  for (auto& [worker, seat] : seats_) {
+    if (!stands(worker)) seat.attached = false;
+  }
+  if (phase_ == Phase::idle || phase_ == Phase::waiting) return arrange();
+  if (stateless()) return false;
+  if (phase_ == Phase::training) {
+    for (const WorkerId worker : members_) attach(worker);
+  }
+  return true;
+}
+
+bool ServerCrew::form_again() {
+  if (server_broken_ || phase_ != Phase::training) return arrange();
+  broken_ = false;
+  for (const WorkerId worker : members_) attach(worker);
+  return true;
+}
+
+void ServerCrew::roll_back(const std::string& checkpoint, std::int64_t sample, Ledger ledger) {
+  sample_ = sample;
+  ledger_ = std::move(ledger);
+  checkpoint_ = checkpoint;
+  commits_.clear();
+  arrange();
+}
+
+void ServerCrew::pause() {
+  forget_all();
+  for (const WorkerId worker : members_) {
+    send(worker, Halt{formation_});
+    if (const auto found = seats_.find(worker); found != seats_.end()) found->second.attached = false;
+  }
+  members_.clear();
+}
+
+/// A new formation of the servers that are there. False where they are enough, but none of them holds what was
+/// committed.
+bool ServerCrew::arrange() {
+  forget_all();
+  server_broken_ = false;
+  broken_ = false;
+  phase_ = Phase::waiting;
+  for (auto& [worker, seat] : seats_) seat.attached = false;
+  if (sample_ == 0 && !checkpoint_ && !all_shards_held()) checkpoint_ = "";
+  if (!checkpoint_ && !all_shards_held()) return false;
+  if (seat_servers()) serve();
+  return true;
+}
+
+/// Those who hold a shard keep it; the others fill the gaps. False where a shard is left without a server.
+bool ServerCrew::seat_servers() {
+  const int shards = options_.servers.count;
+  std::vector<int> held(static_cast<std::size_t>(shards), 0);
+  const auto seat = [&](Server& server, int shard) {
+    server.shard = shard;
+    server.stands = true;
+    ++held[static_cast<std::size_t>(shard)];
+  };
+  for (auto& [id, server] : servers_) {
+    server.stands = false;
+    server.formed = false;
+  }
+  for (auto& [id, server] : servers_) {
+    if (holds(server)) seat(server, *server.shard);
+  }
+  for (auto& [id, server] : servers_) {
+    if (server.stands || !server.alive) continue;
+    const auto fewest = std::min_element(held.begin(), held.end());
+    if (*fewest <= options_.servers.standby) seat(server, static_cast<int>(fewest - held.begin()));
+  }
+  return std::all_of(held.begin(), held.end(), [](int servers) { return servers > 0; });
+}
+
+void ServerCrew::serve() {
+  // Workers stop what they do for the last formation.
+  for (const auto& [worker, seat] : seats_) send(worker, Halt{formation_});
+  ++formation_;
+  phase_ = Phase::gathering;
+  if (writer_) save_wanted_ = true;
+  writer_.reset();
+  for (auto& [id, server] : servers_) {
+    if (!server.stands) continue;
+    const bool has = holds(server);
+    if (has) catch_up(id, server);
+    Serve word{.formation = formation_, .shard = *server.shard, .shards = options_.servers.count, .sample = sample_};
+    if (checkpoint_) {
+      word.from_checkpoint = true;
+      word.checkpoint = *checkpoint_;
+    } else if (!has) {
+      const auto source = std::find_if(servers_.begin(), servers_.end(), [&](const auto& entry) {
+        return entry.second.shard == server.shard && holds(entry.second);
+      });
+      word.source = source->second.address;
+    }
+    send(id, word);
+  }
+}
+
+void ServerCrew::catch_up(WorkerId id, Server& server) {
+  for (const Commit& commit : commits_) {
+    if (commit.from != *server.sample) continue;
+    send(id, commit);
+    server.sample = commit.sample;
+  }
+}
+
+void ServerCrew::server_formed(WorkerId id, const Formed& message) {
+  Server& server = servers_.at(id);
+  if (message.formation != formation_ || phase_ != Phase::gathering || !server.stands) return;
+  server.formed = true;
+  if (!awaited().empty()) return;
+  for (auto& [other, one] : servers_) {
+    if (one.stands) one.sample = sample_;
+  }
+  checkpoint_.reset();
+  commits_.clear();
+  phase_ = Phase::training;
+  for (const WorkerId worker : members_) attach(worker);
+  if (save_wanted_) write_checkpoint();
+}
+
+void ServerCrew::attach(WorkerId worker) {
+  const auto found = seats_.find(worker);
+  if (found == seats_.end() || found->second.attached) return;
+  Attach word{.formation = formation_, .shards = options_.servers.count};
+  // Whole rounds of shards; a shard that has fewer servers than another is named again.
+  std::vector<std::vector<std::string>> rows(static_cast<std::size_t>(options_.servers.count));
+  for (const auto& [id, server] : servers_) {
+    if (server.stands) rows[static_cast<std::size_t>(*server.shard)].push_back(server.address);
+  }
+  std::size_t rounds = 0;
+  for (const auto& row : rows) rounds = std::max(rounds, row.size());
+  for (std::size_t round = 0; round < rounds; ++round) {
+    for (const auto& row : rows) word.addresses.push_back(round < row.size() ? row[round] : "");
+  }
+  send(worker, word);
+}
+
+std::vector<ServerCrew::Letter> ServerCrew::letters() { return std::exchange(letters_, {}); }
+
+void ServerCrew::send_servers(const Message& message) {
+  for (const auto& [id, server] : servers_) {
+    if (server.stands) send(id, message);
+  }
+}
+
+std::vector<WorkerId> ServerCrew::awaited() const {
+  std::vector<WorkerId> missing;
+  for (const auto& [id, server] : servers_) {
+    if (phase_ == Phase::gathering && server.stands && !server.formed) missing.push_back(id);
+  }
+  return missing;
+}
+
+bool ServerCrew::write_checkpoint() {
+  save_wanted_ = phase_ != Phase::training;
+  if (save_wanted_) return false;
+  std::vector<WorkerId> savers(static_cast<std::size_t>(options_.servers.count), -1);
+  std::vector<std::string> addresses(savers.size());
+  for (const auto& [id, server] : servers_) {
+    if (!server.stands || savers[static_cast<std::size_t>(*server.shard)] >= 0) continue;
+    savers[static_cast<std::size_t>(*server.shard)] = id;
+    addresses[static_cast<std::size_t>(*server.shard)] = server.address;
+  }
+  Save word{.formation = formation_, .sample = sample_, .step = step_number(), .loss = loss_};
+  for (const SampleRange& range : ledger_.committed()) word.ledger.insert(word.ledger.end(), {range.first, range.count});
+  writer_ = savers[0];
+  for (const WorkerId saver : savers) {
+    word.addresses = saver == writer_ ? addresses : std::vector<std::string>{};
+    send(saver, word);
+  }
+  return true;
+}
+
+}  // namespace mayfly

@@ -1,0 +1,152 @@
+#pragma once
+
+#include <deque>
+#include <map>
+#include <set>
+
+#include "job/train_spec.h"
+#include "run/crew.h"
+
+namespace mayfly {
+
+/// Workers that push to and pull from parameter servers. A formation is an arrangement of servers: which one holds which
+/// shard. Workers come and go within it and never wait for each other, unless the job says so (bsp, ssp): each has a
+/// lease of its own. What a worker pushed is staged at every server before it says so, so a commit record alone decides
+/// whether it counts, and a worker that is lost afterwards takes nothing along.
+///
+/// When a server goes, another of its shard (a standby) holds the same, and a new formation begins there: what was in
+/// hand is computed again, what was committed stays. Without one nobody holds the state: stateless().
+class ServerCrew final : public Crew {
+ public:
+  struct Options {
+    ServersSpec servers{};
+    int batch = 32;
+    bool sum = false;  ///< losses are added up: every gradient counts as it is
+  };
+  /// `formation`: the last number that was ever used.
+  ServerCrew(Options options, std::int64_t formation) : options_(options), formation_(formation) {}
+
+  /// A server that has loaded everything.
+  void server_ready(WorkerId server, const std::string& address);
+  /// Samples of one lease where workers do not wait for each other; the job's batch where it was not said.
+  void set_batch(WorkerId worker, int batch) { batches_[worker] = batch; }
+
+  void arrived(WorkerId worker, std::optional<std::int64_t> sample = {},
+               std::optional<std::int64_t> pending = {}) override;
+  void gone(WorkerId worker) override;
+  bool assign(std::int64_t generation, std::vector<WorkerId> members, std::int64_t sample) override;
+  void roll_back(const std::string& checkpoint, std::int64_t sample, Ledger ledger) override;
+  void pause() override;
+  bool form_again() override;
+  std::optional<Step> hear(WorkerId from, const Message& message) override;
+  void commit() override;
+  using Crew::go_on;
+  void go_on(std::int64_t end, bool evaluate) override;
+  bool write_checkpoint() override;
+  std::vector<Letter> letters() override;
+  std::string record() const override;
+  void restore(const std::string& record, std::int64_t committed) override;
+
+  std::int64_t formation() const override { return formation_; }
+  std::int64_t sample() const override { return sample_; }
+  bool broken() const override { return broken_; }
+  bool training() const override { return phase_ == Phase::training; }
+  bool complete() const override { return phase_ != Phase::waiting; }
+  bool stateless() const override;
+  bool mid_step() const override { return false; }
+  const std::vector<WorkerId>& ranks() const override { return members_; }
+  bool stands(WorkerId worker) const override;
+  bool alive(WorkerId worker) const override;
+  std::vector<WorkerId> awaited() const override;
+  std::vector<WorkerId> servers() const;
+  bool serves(WorkerId worker) const { return servers_.contains(worker); }
+  const Ledger& ledger() const { return ledger_; }
+
+ private:
+  enum class Phase {
+    idle,       ///< nobody is assigned
+    waiting,    ///< for servers that are not there
+    gathering,  ///< servers take their shards
+    training,
+  };
+  struct Server {
+    std::string address{};
+    bool alive = false;
+    std::optional<std::int64_t> sample{};  ///< that of its shard
+    std::optional<int> shard{};
+    bool stands = false;  ///< has a place in the formation
+    bool formed = false;
+  };
+  struct Seat {
+    bool attached = false;
+    std::optional<std::int64_t> lease{};  ///< in its hands
+    std::int64_t updates = 0;             ///< of this worker, for ssp
+    MeasuredSpeed speed{};
+  };
+  struct Given {
+    WorkerId worker = 0;
+    SampleRange range{};
+    double share = 1;
+    std::optional<Pushed> pushed{};
+  };
+
+  bool holds(const Server& server) const;
+  bool all_shards_held() const;
+  bool arrange();
+  bool seat_servers();
+  void serve();
+  void catch_up(WorkerId id, Server& server);
+  void attach(WorkerId worker);
+  void server_formed(WorkerId server, const Formed& message);
+  std::optional<Step> count(WorkerId from, const Pushed& message);
+  Step update(const std::vector<std::int64_t>& leases) const;
+  double staleness(const Pushed& pushed) const;
+  void give_leases();
+  void plan_step();
+  bool may_start(const Seat& seat) const;
+  bool mid_update() const;
+  bool all_attached() const;
+  std::optional<std::int64_t> fewest_updates() const;
+  void give(WorkerId worker, SampleRange range, double share);
+  void take_back(std::int64_t lease);
+  void forget_all();
+  std::vector<WorkerId> idle() const;
+  bool waits() const { return options_.servers.sync == ServersSpec::Sync::bsp; }
+  int batch_of(WorkerId worker) const;
+  std::int64_t step_number() const { return (sample_ + options_.batch - 1) / options_.batch; }
+  void send(WorkerId to, Message message) { letters_.push_back({to, std::move(message)}); }
+  void send_servers(const Message& message);
+
+  Options options_;
+  std::int64_t formation_;
+  std::int64_t generation_ = 0;
+  Phase phase_ = Phase::idle;
+  bool broken_ = false;
+  bool server_broken_ = false;               ///< a server of the formation cannot go on in it
+  std::optional<std::string> checkpoint_{};  ///< servers start from it; empty: from the first weights
+  std::vector<WorkerId> members_{};          ///< as assigned
+  std::int64_t sample_ = 0;                  ///< committed
+  std::int64_t end_ = 0;
+  double loss_ = 0;
+  Ledger ledger_{};
+
+  std::map<WorkerId, Server> servers_{};
+  std::map<WorkerId, Seat> seats_{};  ///< of every worker alive
+  std::map<WorkerId, int> batches_{};
+
+  std::int64_t last_lease_ = 0;
+  std::map<std::int64_t, Given> leases_{};  ///< out or staged, of this formation
+  // bsp: the step in hand.
+  std::deque<SampleRange> open_{};  ///< its parts that nobody has
+  std::int64_t step_samples_ = 0;
+  std::vector<std::int64_t> to_commit_{};  ///< returned by hear()
+  std::deque<Commit> commits_{};           ///< the last ones, oldest first
+  std::deque<std::int64_t> history_{};     ///< states of the last updates
+  bool evaluate_ = false;
+  std::optional<std::int64_t> evaluation_{};  ///< the lease that looks at the validation set
+  bool save_wanted_ = false;
+  std::optional<WorkerId> writer_{};  ///< was asked for a checkpoint and has not answered
+  std::vector<Letter> letters_{};
+};
+
+}  // namespace mayfly

@@ -1,0 +1,317 @@
+// What workers are given to do, and what becomes of it.
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/check.h"
+#include "base/json.h"
+#include "run/server_crew.h"
+
+namespace mayfly {
+namespace {
+
+/// Commits a server may have missed when its connection or the controller went: as many can be told again.
+constexpr std::size_t kCommitsKept = 16;
+/// Updates back to which staleness is counted.
+constexpr std::size_t kHistory = 4096;
+
+}  // namespace
+
+std::optional<Crew::Step> ServerCrew::hear(WorkerId from, const Message& message) {
+  const bool answers =
+      std::holds_alternative<CheckpointWritten>(message) || std::holds_alternative<CheckpointFailed>(message);
+  if (answers && writer_ == from) writer_.reset();
+  if (!stands(from)) return std::nullopt;
+  const auto* broken = std::get_if<Broken>(&message);
+  const auto* formed = std::get_if<Formed>(&message);
+  if (serves(from)) {
+    if (formed != nullptr) server_formed(from, *formed);
+    if (broken != nullptr && broken->formation == formation_) broken_ = server_broken_ = true;
+    return std::nullopt;
+  }
+  Seat& seat = seats_.at(from);
+  if (broken != nullptr && broken->formation == formation_) {
+    if (seat.lease) take_back(*seat.lease);
+    seat.attached = false;
+    broken_ = true;
+  }
+  if (formed != nullptr && formed->formation == formation_ && phase_ == Phase::training && !seat.attached) {
+    seat.attached = true;
+    seat.updates = fewest_updates().value_or(0);
+    give_leases();
+  }
+  if (const auto* pushed = std::get_if<Pushed>(&message)) return count(from, *pushed);
+  return std::nullopt;
+}
+
+std::optional<Crew::Step> ServerCrew::count(WorkerId from, const Pushed& message) {
+  const auto found = leases_.find(message.lease);
+  if (message.formation != formation_ || found == leases_.end() || found->second.worker != from) return std::nullopt;
+  Given& given = found->second;
+  Seat& seat = seats_.at(from);
+  if (seat.lease != message.lease) return std::nullopt;  // says it twice
+  seat.lease.reset();
+  given.pushed = message;
+  if (evaluation_ == message.lease) evaluation_.reset();
+  if (given.range.count == 0) {
+    Step look = update({message.lease});
+    leases_.erase(found);
+    give_leases();
+    return look;
+  }
+  ++seat.updates;
+  if (message.compute_s > 0) seat.speed.add(static_cast<double>(given.range.count), message.compute_s);
+  if (!waits()) {
+    to_commit_ = {message.lease};
+    return update(to_commit_);
+  }
+  const bool all = open_.empty() && std::all_of(leases_.begin(), leases_.end(), [](const auto& entry) {
+                     return entry.second.range.count == 0 || entry.second.pushed.has_value();
+                   });
+  if (!all) {
+    give_leases();  // a part that somebody left behind
+    return std::nullopt;
+  }
+  to_commit_.clear();
+  for (const auto& [lease, one] : leases_) {
+    if (one.range.count > 0) to_commit_.push_back(lease);
+  }
+  return update(to_commit_);
+}
+
+/// What these pushes are together.
+Crew::Step ServerCrew::update(const std::vector<std::int64_t>& leases) const {
+  Step step{.generation = generation_, .range = {sample_, 0}};
+  double losses = 0;
+  for (const std::int64_t lease : leases) {
+    const Given& given = leases_.at(lease);
+    const Pushed& pushed = *given.pushed;
+    step.range.count += given.range.count;
+    losses += pushed.loss * static_cast<double>(given.range.count);
+    step.staleness += staleness(pushed) / static_cast<double>(leases.size());
+    if (pushed.validation_loss) step.validation_loss = pushed.validation_loss;
+    if (pushed.accuracy) step.accuracy = pushed.accuracy;
+    step.parts.push_back({.worker = given.worker,
+                          .samples = static_cast<int>(given.range.count),
+                          .compute = Seconds(pushed.compute_s),
+                          .exchange = Seconds(pushed.pull_s + pushed.push_s)});
+  }
+  if (step.range.count > 0) step.loss = losses / static_cast<double>(step.range.count);
+  return step;
+}
+
+double ServerCrew::staleness(const Pushed& pushed) const {
+  return static_cast<double>(
+      std::count_if(history_.begin(), history_.end(), [&](std::int64_t sample) { return sample > pushed.sample; }));
+}
+
+void ServerCrew::commit() {
+  MAYFLY_CHECK(!to_commit_.empty(), "only a finished update is committed");
+  Commit word{.formation = formation_,
+              .from = sample_,
+              .sample = sample_,
+              .leases = std::exchange(to_commit_, {}),
+              .step = step_number(),
+              .workers = std::max(1, static_cast<int>(members_.size()))};
+  double losses = 0;
+  for (const std::int64_t lease : word.leases) {
+    const auto given = leases_.extract(lease);
+    const bool kept = ledger_.commit(given.mapped().range);
+    MAYFLY_CHECK(kept, "a lease that is out can be committed");
+    word.sample += given.mapped().range.count;
+    losses += given.mapped().pushed->loss * static_cast<double>(given.mapped().range.count);
+  }
+  loss_ = losses / static_cast<double>(word.sample - word.from);
+  sample_ = word.sample;
+  for (auto& [id, server] : servers_) {
+    if (server.stands) server.sample = sample_;
+  }
+  send_servers(word);
+  commits_.push_back(word);
+  if (commits_.size() > kCommitsKept) commits_.pop_front();
+  history_.push_back(sample_);
+  if (history_.size() > kHistory) history_.pop_front();
+}
+
+void ServerCrew::go_on(std::int64_t end, bool evaluate) {
+  end_ = end;
+  evaluate_ = evaluate_ || evaluate;
+  give_leases();
+}
+
+void ServerCrew::give_leases() {
+  if (phase_ != Phase::training) return;
+  for (const WorkerId worker : idle()) {
+    if (waits()) {
+      if (open_.empty() && !mid_update() && all_attached()) plan_step();
+      if (open_.empty()) break;
+      const SampleRange part = open_.front();
+      open_.pop_front();
+      give(worker, part, static_cast<double>(part.count) / static_cast<double>(step_samples_));
+      continue;
+    }
+    if (!may_start(seats_.at(worker))) continue;
+    const int batch = batch_of(worker);
+    const SampleRange range = ledger_.lease(batch, end_);
+    if (range.count > 0) give(worker, range, static_cast<double>(range.count) / options_.batch);
+  }
+  const auto free = idle();
+  if (evaluate_ && !free.empty()) give(free.front(), {.first = sample_}, 0);
+}
+
+/// bsp: the next samples, in parts as the workers' speeds say; more parts than workers where samples left behind lie
+/// apart.
+void ServerCrew::plan_step() {
+  step_samples_ = std::clamp<std::int64_t>(end_ - sample_, 0, options_.batch);
+  std::vector<double> speeds;
+  for (const WorkerId worker : idle()) speeds.push_back(seats_.at(worker).speed.value());
+  for (std::int64_t count : shares(static_cast<int>(step_samples_), speeds)) {
+    while (count > 0) {
+      open_.push_back(ledger_.lease(count, end_));
+      MAYFLY_CHECK(open_.back().count > 0, "what is not committed can be leased");
+      count -= open_.back().count;
+    }
+  }
+}
+
+void ServerCrew::give(WorkerId worker, SampleRange range, double share) {
+  const std::int64_t lease = ++last_lease_;
+  leases_[lease] = {.worker = worker, .range = range};
+  seats_.at(worker).lease = lease;
+  Lease word{.formation = formation_,
+             .lease = lease,
+             .sample = sample_,
+             .first_sample = range.first,
+             .samples = range.count,
+             .share = options_.sum ? 1 : share};
+  if (std::exchange(evaluate_, false)) {
+    word.evaluate = true;
+    evaluation_ = lease;
+  }
+  send(worker, word);
+}
+
+/// Somebody else gets it.
+void ServerCrew::take_back(std::int64_t lease) {
+  const auto found = leases_.extract(lease);
+  if (found.empty()) return;
+  const Given& given = found.mapped();
+  if (const auto seat = seats_.find(given.worker); seat != seats_.end() && seat->second.lease == lease)
+    seat->second.lease.reset();
+  if (evaluation_ == lease) {
+    evaluation_.reset();
+    evaluate_ = true;
+  }
+  if (given.range.count == 0) return;
+  send_servers(Forget{.formation = formation_, .leases = {lease}});
+  if (waits()) {
+    open_.push_back(given.range);
+  } else {
+    ledger_.give_back(given.range);
+  }
+}
+
+void ServerCrew::forget_all() {
+  for (auto& [worker, seat] : seats_) seat.lease.reset();
+  if (evaluation_) evaluate_ = true;
+  evaluation_.reset();
+  std::vector<std::int64_t> all;
+  for (const auto& [lease, given] : leases_) all.push_back(lease);
+  if (!all.empty() && phase_ == Phase::training) send_servers(Forget{.formation = formation_, .leases = all});
+  leases_.clear();
+  open_.clear();
+  to_commit_.clear();
+  ledger_.give_back_all();
+}
+
+/// Those who have only to connect are waited for: a step without them would be slower.
+bool ServerCrew::all_attached() const {
+  return std::all_of(members_.begin(), members_.end(), [&](WorkerId worker) {
+    const auto seat = seats_.find(worker);
+    return seat == seats_.end() || seat->second.attached;
+  });
+}
+
+/// bsp: parts of a step are out or staged.
+bool ServerCrew::mid_update() const {
+  return std::any_of(leases_.begin(), leases_.end(), [](const auto& entry) { return entry.second.range.count > 0; });
+}
+
+std::vector<WorkerId> ServerCrew::idle() const {
+  std::vector<WorkerId> found;
+  for (const WorkerId worker : members_) {
+    const auto seat = seats_.find(worker);
+    if (seat != seats_.end() && seat->second.attached && !seat->second.lease) found.push_back(worker);
+  }
+  return found;
+}
+
+std::optional<std::int64_t> ServerCrew::fewest_updates() const {
+  std::optional<std::int64_t> fewest;
+  for (const WorkerId worker : members_) {
+    const auto seat = seats_.find(worker);
+    if (seat == seats_.end() || !seat->second.attached) continue;
+    fewest = std::min(fewest.value_or(seat->second.updates), seat->second.updates);
+  }
+  return fewest;
+}
+
+bool ServerCrew::may_start(const Seat& seat) const {
+  if (options_.servers.sync != ServersSpec::Sync::ssp) return true;
+  return seat.updates - fewest_updates().value_or(0) <= options_.servers.bound;
+}
+
+int ServerCrew::batch_of(WorkerId worker) const {
+  const auto found = batches_.find(worker);
+  return found == batches_.end() ? options_.batch : found->second;
+}
+
+std::string ServerCrew::record() const {
+  Json servers = Json::array();
+  for (const auto& [id, server] : servers_) {
+    servers.push_back({{"server", id}, {"address", server.address}, {"shard", server.shard.value_or(-1)}});
+  }
+  // As it will be when the step that was returned counts.
+  Ledger after = ledger_;
+  std::int64_t sample = sample_;
+  for (const std::int64_t lease : to_commit_) {
+    const SampleRange range = leases_.at(lease).range;
+    after.commit(range);
+    sample += range.count;
+  }
+  Json ledger = Json::array();
+  for (const SampleRange& range : after.committed()) ledger.push_back({range.first, range.count});
+  Json commits = Json::array();
+  for (const Commit& commit : commits_) commits.push_back(encoded(commit));
+  if (!to_commit_.empty())
+    commits.push_back(encoded(Commit{.formation = formation_,
+                                     .from = sample_,
+                                     .sample = sample,
+                                     .leases = to_commit_,
+                                     .step = step_number(),
+                                     .workers = std::max(1, static_cast<int>(members_.size()))}));
+  return Json{{"servers", servers}, {"ledger", ledger}, {"commits", commits}}.dump();
+}
+
+void ServerCrew::restore(const std::string& record, std::int64_t committed) {
+  sample_ = committed;
+  const Json json = Json::parse(record.empty() ? "{}" : record, nullptr, false);
+  if (!json.is_object()) return;
+  for (const Json& one : json.value("servers", Json::array())) {
+    Server server{.address = one.value("address", "")};
+    if (const int shard = one.value("shard", -1); shard >= 0) server.shard = shard;
+    servers_[one.value("server", 0)] = server;
+  }
+  std::vector<SampleRange> ranges;
+  for (const Json& range : json.value("ledger", Json::array())) ranges.push_back({range[0], range[1]});
+  auto ledger = Ledger::restored(std::move(ranges));
+  // Written before a roll-back that the store knows of: nobody holds what follows from it.
+  if (!ledger || ledger->samples() != committed) return servers_.clear();
+  ledger_ = *std::move(ledger);
+  for (const Json& text : json.value("commits", Json::array())) {
+    const auto message = decoded(text.get<std::string>());
+    if (message && std::holds_alternative<Commit>(*message)) commits_.push_back(std::get<Commit>(*message));
+  }
+}
+
+}  // namespace mayfly

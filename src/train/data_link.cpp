@@ -1,0 +1,208 @@
+#include "train/data_link.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <ifaddrs.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+
+#include "base/text.h"
+
+namespace mayfly {
+namespace {
+
+void set(int socket, int level, int option, int value) { ::setsockopt(socket, level, option, &value, sizeof value); }
+
+Result<sockaddr_in> socket_address(const std::string& address) {
+  sockaddr_in socket{};
+  socket.sin_family = AF_INET;
+  const auto colon = address.rfind(':');
+  const auto port = colon == address.npos ? std::nullopt : parse_integer(address.substr(colon + 1));
+  if (!port || *port < 1 || *port > 65535 ||
+      ::inet_pton(AF_INET, address.substr(0, colon).c_str(), &socket.sin_addr) != 1)
+    return fail("'{}' is no address of a server, want one such as 127.0.0.1:40001", address.substr(0, 60));
+  socket.sin_port = htons(static_cast<std::uint16_t>(*port));
+  return socket;
+}
+
+/// How a connection that is being made turned out: 0, or why not.
+int connected(int socket, Seconds patience) {
+  pollfd event{.fd = socket, .events = POLLOUT, .revents = 0};
+  int ready = 0;
+  do ready = ::poll(&event, 1, static_cast<int>(patience.count() * 1e3));
+  while (ready < 0 && errno == EINTR);
+  if (ready <= 0) return ready == 0 ? ETIMEDOUT : errno;
+  int error = 0;
+  socklen_t size = sizeof error;
+  ::getsockopt(socket, SOL_SOCKET, SO_ERROR, &error, &size);
+  return error;
+}
+
+std::span<const std::byte> bytes_of(const DataHeader& header) { return std::as_bytes(std::span(&header, 1)); }
+
+}  // namespace
+
+DataLink::DataLink(int socket, std::shared_ptr<EmulatedNetwork> network)
+    : socket_(socket), network_(std::move(network)) {
+  set(socket_, IPPROTO_TCP, TCP_NODELAY, 1);
+  // A machine that vanished says no more, and its connection would stay for ever.
+  set(socket_, SOL_SOCKET, SO_KEEPALIVE, 1);
+  set(socket_, IPPROTO_TCP, TCP_KEEPIDLE, 30);
+  set(socket_, IPPROTO_TCP, TCP_KEEPINTVL, 10);
+}
+
+DataLink::~DataLink() {
+  if (socket_ >= 0) ::close(socket_);
+}
+
+DataLink::DataLink(std::shared_ptr<EmulatedNetwork> network)
+    : DataLink(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), std::move(network)) {}
+
+Result<void> DataLink::connect(const std::string& address, Seconds patience) {
+  const auto place = socket_address(address);
+  if (!place) return unexpected(place.error());
+  if (::connect(socket_, reinterpret_cast<const sockaddr*>(&*place), sizeof *place) != 0 && errno != EINPROGRESS)
+    return fail("{}: {}", address, std::strerror(errno));
+  // Only what has begun can be shut down: an earlier abort() is seen here.
+  const int error = over_ ? ECANCELED : connected(socket_, patience);
+  if (error != 0) return fail("{}: {}", address, std::strerror(error));
+  ::fcntl(socket_, F_SETFL, ::fcntl(socket_, F_GETFL) & ~O_NONBLOCK);
+  return {};
+}
+
+Result<void> DataLink::send_all(std::span<const std::byte> first, std::span<const std::byte> second) {
+  while (!first.empty() || !second.empty()) {
+    std::array<iovec, 2> parts = {iovec{const_cast<std::byte*>(first.data()), first.size()},
+                                  iovec{const_cast<std::byte*>(second.data()), second.size()}};
+    const msghdr message{.msg_name = nullptr,
+                         .msg_namelen = 0,
+                         .msg_iov = parts.data(),
+                         .msg_iovlen = parts.size(),
+                         .msg_control = nullptr,
+                         .msg_controllen = 0,
+                         .msg_flags = 0};
+    const auto sent = ::sendmsg(socket_, &message, MSG_NOSIGNAL);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0) return fail("send: {}", std::strerror(errno));
+    const auto of_first = std::min(first.size(), static_cast<std::size_t>(sent));
+    first = first.subspan(of_first);
+    second = second.subspan(static_cast<std::size_t>(sent) - of_first);
+  }
+  return {};
+}
+
+Result<void> DataLink::send(const DataHeader& header, std::span<const std::byte> payload) {
+  if (!network_) return send_all(bytes_of(header), payload);
+  auto sent = send_all(bytes_of(header), {});
+  network_->out.pass(sizeof header);
+  while (sent && !payload.empty()) {
+    const auto chunk = payload.first(std::min(payload.size(), Pace::kChunk));
+    payload = payload.subspan(chunk.size());
+    sent = send_all(chunk, {});
+    network_->out.pass(chunk.size());
+  }
+  return sent;
+}
+
+Result<std::size_t> DataLink::send_some(std::span<const std::byte> payload) {
+  if (network_) payload = payload.first(std::min(payload.size(), Pace::kChunk));
+  const auto sent = ::send(socket_, payload.data(), payload.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  if (sent >= 0) return static_cast<std::size_t>(sent);
+  if (errno == EAGAIN || errno == EINTR) return 0;
+  return fail("send: {}", std::strerror(errno));
+}
+
+Result<void> DataLink::await_room() {
+  pollfd event{.fd = socket_, .events = POLLOUT, .revents = 0};
+  if (::poll(&event, 1, -1) < 0 && errno != EINTR) return fail("poll: {}", std::strerror(errno));
+  return {};
+}
+
+Result<std::size_t> DataLink::receive_some(std::span<std::byte> payload) {
+  std::size_t received = 0;
+  while (received < payload.size()) {
+    auto rest = payload.subspan(received);
+    if (network_) rest = rest.first(std::min(rest.size(), Pace::kChunk));
+    const auto more = ::recv(socket_, rest.data(), rest.size(), MSG_WAITALL);
+    if (more < 0 && errno == EINTR) continue;
+    if (more < 0) return fail("receive: {}", errno == EAGAIN ? "silence" : std::strerror(errno));
+    if (more == 0) break;
+    received += static_cast<std::size_t>(more);
+    if (network_) network_->in.pass(static_cast<std::size_t>(more));
+  }
+  return received;
+}
+
+Result<void> DataLink::receive_into(std::span<std::byte> payload) {
+  const auto received = receive_some(payload);
+  if (!received) return unexpected(received.error());
+  if (*received < payload.size()) return fail("the connection ended after {} of {} bytes", *received, payload.size());
+  return {};
+}
+
+Result<std::optional<DataHeader>> DataLink::receive() {
+  DataHeader header;
+  const auto received = receive_some(std::as_writable_bytes(std::span(&header, 1)));
+  if (!received) return unexpected(received.error());
+  if (*received == 0) return std::nullopt;
+  if (*received < sizeof header) return fail("the connection ended within a header");
+  if (header.magic != DataHeader::kMagic) return fail("{:#x} is not how a header begins", header.magic);
+  return header;
+}
+
+Result<DataHeader> DataLink::expect(DataHeader::Kind kind, std::int64_t formation) {
+  const auto header = receive();
+  if (!header) return unexpected(header.error());
+  if (!*header) return fail("the connection was closed");
+  if ((*header)->kind != kind || (*header)->formation != formation)
+    return fail("answer {} of formation {}, want {} of formation {}", static_cast<unsigned>((*header)->kind),
+                (*header)->formation, static_cast<unsigned>(kind), formation);
+  return **header;
+}
+
+void DataLink::limit_silence(std::optional<Seconds> limit) {
+  const double whole = limit ? std::floor(limit->count()) : 0;
+  const double rest = limit ? limit->count() - whole : 0;
+  const timeval time{.tv_sec = static_cast<time_t>(whole), .tv_usec = static_cast<suseconds_t>(rest * 1e6)};
+  ::setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &time, sizeof time);
+}
+
+bool DataLink::hung_up() const {
+  char ignored = 0;
+  const auto seen = ::recv(socket_, &ignored, 1, MSG_PEEK | MSG_DONTWAIT);
+  return seen == 0 || (seen < 0 && errno != EAGAIN && errno != EINTR);
+}
+
+void DataLink::abort() {
+  over_ = true;
+  ::shutdown(socket_, SHUT_RDWR);
+}
+
+Result<std::string> interface_address(const std::string& interface) {
+  ifaddrs* all = nullptr;
+  if (::getifaddrs(&all) != 0) return fail("network interfaces: {}", std::strerror(errno));
+  std::string found;
+  for (const auto* one = all; one != nullptr; one = one->ifa_next) {
+    if (interface != one->ifa_name || one->ifa_addr == nullptr || one->ifa_addr->sa_family != AF_INET) continue;
+    std::array<char, INET_ADDRSTRLEN> text{};
+    ::inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in*>(one->ifa_addr)->sin_addr, text.data(), text.size());
+    found = text.data();
+    break;
+  }
+  ::freeifaddrs(all);
+  if (found.empty()) return fail("network interface '{}': not there, or without an IPv4 address", interface);
+  return found;
+}
+
+}  // namespace mayfly

@@ -1,0 +1,88 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "base/result.h"
+#include "base/units.h"
+#include "train/pace.h"
+
+namespace mayfly {
+
+/// What precedes every payload between workers and servers, as it lies in memory: the machines of a run are alike.
+/// docs/protocol.md#servers
+struct DataHeader {
+  static constexpr std::uint32_t kMagic = 0x3146'594d;  // "MYF1"
+  enum class Kind : std::uint32_t {
+    hello = 1,  ///< `count` bytes of token follow
+    welcome,    ///< the server's shard: floats [first, first + count)
+    push,       ///< `count` floats of lease `number` from `first` on follow; the last of a lease is answered by staged
+    staged,     ///< all of lease `number` is here
+    pull,       ///< wanted: the weights at the state `number` or later
+    weights,    ///< at the state `number`; `count` floats follow
+    fetch,      ///< wanted: the whole state `number`, of `count` bytes
+    state,      ///< `count` bytes follow
+  };
+  std::uint32_t magic = kMagic;
+  Kind kind = Kind::hello;
+  std::int64_t formation = 0;
+  std::int64_t number = 0;
+  std::uint64_t first = 0;
+  std::uint64_t count = 0;
+};
+static_assert(sizeof(DataHeader) == 40);
+
+/// One connection between a worker and a server, or two servers. Its calls block and come from one thread; abort() may
+/// come from any. After an error every further call fails.
+class DataLink {
+ public:
+  /// Not connected yet. The network, if one is emulated, is shared by all links of a process.
+  explicit DataLink(std::shared_ptr<EmulatedNetwork> network);
+  /// Takes a connected socket.
+  DataLink(int socket, std::shared_ptr<EmulatedNetwork> network);
+  ~DataLink();
+  DataLink(const DataLink&) = delete;
+  DataLink& operator=(const DataLink&) = delete;
+
+  /// To "127.0.0.1:40001".
+  Result<void> connect(const std::string& address, Seconds patience);
+
+  /// From where the payload lies.
+  Result<void> send(const DataHeader& header, std::span<const std::byte> payload = {});
+  /// As much as the system takes without waiting, and less than all of it where a network is emulated.
+  Result<std::size_t> send_some(std::span<const std::byte> payload);
+  /// Until the system takes more.
+  Result<void> await_room();
+
+  /// None: the peer closed the connection in good order. What is no header is an error.
+  Result<std::optional<DataHeader>> receive();
+  /// The next header, which must be of this kind and formation.
+  Result<DataHeader> expect(DataHeader::Kind kind, std::int64_t formation);
+  /// Exactly this much, to where it stays.
+  Result<void> receive_into(std::span<std::byte> payload);
+  /// Receiving fails after so long without a byte; none: never.
+  void limit_silence(std::optional<Seconds> limit);
+  /// Whether the peer is known to have closed the connection. Only between a peer's request and the answer.
+  bool hung_up() const;
+
+  void abort();
+
+ private:
+  Result<void> send_all(std::span<const std::byte> first, std::span<const std::byte> second);
+  /// Fewer bytes than wanted: the peer closed.
+  Result<std::size_t> receive_some(std::span<std::byte> payload);
+
+  const int socket_;
+  std::atomic<bool> over_ = false;
+  std::shared_ptr<EmulatedNetwork> network_;
+};
+
+/// The IPv4 address of an interface of this machine: "lo" -> "127.0.0.1".
+Result<std::string> interface_address(const std::string& interface);
+
+}  // namespace mayfly

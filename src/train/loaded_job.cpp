@@ -1,0 +1,72 @@
+#include "train/loaded_job.h"
+
+#include <chrono>
+#include <filesystem>
+#include <utility>
+
+#include "train/log.h"
+
+namespace mayfly {
+namespace {
+
+double state_megabytes(Trainer& trainer) {
+  double bytes = 0;
+  for (const auto& part : trainer.writable_state()) bytes += static_cast<double>(part.size());
+  return in_megabytes(Bytes{bytes});
+}
+
+}  // namespace
+
+Result<LoadedJob> loaded_job(const Welcome& welcome) {
+  const auto start = std::chrono::steady_clock::now();
+  auto job = parse_job(welcome.job, welcome.job_file);
+  if (!job) return unexpected(job.error());
+  if (!job->train) return fail("{}: no 'train' block: nothing to train", welcome.job_file);
+  LoadedJob loaded{.job = std::move(*job)};
+  const auto& spec = loaded.spec();
+  const auto folder = std::filesystem::path(welcome.job_file).parent_path();
+  auto data = open_dataset(spec.data, spec.model, folder);
+  if (!data) return unexpected(data.error());
+  loaded.data = std::move(*data);
+  if (spec.validation) {
+    auto validation = open_dataset(*spec.validation, spec.model, folder);
+    if (!validation) return unexpected(validation.error());
+    loaded.validation = std::move(*validation);
+  }
+  auto trainer = Trainer::make(spec, *loaded.data, folder);
+  if (!trainer) return unexpected(trainer.error());
+  loaded.trainer = std::move(*trainer);
+  loaded.order.emplace(loaded.data->size(), spec.seed);
+  loaded.ready = {.samples = loaded.data->size(),
+                  .parameters = loaded.trainer->parameters(),
+                  .state_mb = state_megabytes(*loaded.trainer),
+                  .load_s = Seconds(std::chrono::steady_clock::now() - start).count()};
+  log("ready: {} samples, {} parameters, loaded in {:.2f} s", loaded.ready.samples, loaded.ready.parameters,
+      loaded.ready.load_s);
+  return loaded;
+}
+
+std::vector<std::int64_t> samples_at(const SampleOrder& order, std::int64_t first, std::int64_t count) {
+  std::vector<std::int64_t> samples(static_cast<std::size_t>(count));
+  for (auto& sample : samples) sample = order.sample_at(first++);
+  return samples;
+}
+
+Result<TrainerState> restore(Trainer& trainer, const std::string& checkpoint, std::int64_t sample) {
+  if (checkpoint.empty()) {
+    if (sample != 0) return fail("no checkpoint for sample {}", sample);
+    trainer.reset();
+    return TrainerState{};
+  }
+  const auto saved = open_checkpoint(checkpoint);
+  if (!saved) return unexpected(saved.error());
+  if (saved->state.sample != sample)
+    return fail("{}: holds sample {}, want {}", checkpoint, saved->state.sample, sample);
+  const auto tensors = load_tensors(*saved);
+  if (!tensors) return unexpected(tensors.error());
+  if (auto loaded = trainer.load(tensors->model, tensors->optimiser); !loaded) return unexpected(loaded.error());
+  log("loaded {}", checkpoint);
+  return saved->state;
+}
+
+}  // namespace mayfly

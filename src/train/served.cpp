@@ -1,0 +1,98 @@
+#include "train/served.h"
+
+#include <chrono>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+namespace mayfly {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+double since(Clock::time_point start) { return Seconds(Clock::now() - start).count(); }
+
+void evaluate(LoadedJob& job, Pushed& pushed) {
+  if (!job.validation) return;
+  std::vector<std::int64_t> samples(static_cast<std::size_t>(job.validation->size()));
+  std::iota(samples.begin(), samples.end(), 0);
+  const auto sums = job.trainer->evaluate(*job.validation, samples);
+  if (sums.labels <= 0) return;
+  pushed.validation_loss = sums.loss_sum / sums.labels;
+  pushed.accuracy = sums.correct / sums.labels;
+}
+
+}  // namespace
+
+Result<void> Served::attach(const Attach& attach, std::size_t parameters, int worker) {
+  detach();
+  client_ = ShardClient::make({.formation = attach.formation,
+                               .shards = attach.shards,
+                               .addresses = attach.addresses,
+                               .token = options_.token,
+                               .size = parameters,
+                               .worker = worker,
+                               .network = options_.network});
+  formation_ = attach.formation;
+  breaker_.install(client_, attach.formation);
+  auto connected = client_->connect();
+  if (!connected) detach();
+  return connected;
+}
+
+void Served::detach() {
+  breaker_.install(nullptr, -1);
+  client_.reset();
+  formation_.reset();
+  done_.reset();
+}
+
+Result<Pushed> Served::work(const Lease& lease, LoadedJob& job) {
+  // After a mended line the controller may repeat itself.
+  if (done_ && done_->formation == lease.formation && done_->lease == lease.lease) return *done_;
+  Pushed pushed{.formation = lease.formation, .lease = lease.lease};
+  auto done = pull(lease, *job.trainer, pushed);
+  if (done && lease.evaluate) evaluate(job, pushed);
+  if (done && lease.samples > 0) done = train(lease, job, pushed);
+  if (!done) {
+    detach();
+    return unexpected(done.error());
+  }
+  done_ = pushed;
+  return pushed;
+}
+
+Result<void> Served::pull(const Lease& lease, Trainer& trainer, Pushed& pushed) {
+  const auto start = Clock::now();
+  const auto state = client_->pull(lease.sample, trainer.weights());
+  if (!state) return unexpected(state.error());
+  trainer.weights_written();
+  pushed.sample = *state;
+  pushed.pull_s = since(start);
+  return {};
+}
+
+Result<void> Served::train(const Lease& lease, LoadedJob& job, Pushed& pushed) {
+  auto& trainer = *job.trainer;
+  const bool adds_up = job.spec().sum;
+  const double share = adds_up ? 1 : lease.share;
+  const auto samples = samples_at(*job.order, lease.first_sample, lease.samples);
+  Throttle throttle(options_.cpu_share);
+  client_->begin_push(lease.lease, trainer.exchange());
+  auto start = Clock::now();
+  throttle.begin();
+  const double loss =
+      trainer.compute(*job.data, samples, share, lease.first_sample, [&](std::size_t first, std::size_t count) {
+        throttle.hold();  // a slower processor would not have got here yet
+        client_->push(first, count);
+      });
+  trainer.finish_push(share);
+  throttle.hold();
+  pushed.loss = adds_up ? loss / static_cast<double>(lease.samples) : loss;
+  pushed.compute_s = since(start);
+  start = Clock::now();
+  auto finished = client_->finish_push();
+  pushed.push_s = since(start);
+  return finished;
+}
+
+}  // namespace mayfly
