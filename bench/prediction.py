@@ -194,12 +194,16 @@ def write_catalog(folder, links):
     names = sorted({name for cluster in CLUSTERS for name in {**cluster.workers, **cluster.servers}} | {BASE, SERVER})
     with open(f"{folder}/catalog.yaml", "w", encoding="utf-8") as file:
         file.write("format: mayfly-catalog/1\nname: bench\nsources:\n  bench: {title: made by bench/prediction.py, date: "
-                   f"{time.strftime('%Y-%m-%d')}}}\ntypes:\n")
+                   f"{time.strftime('%Y-%m-%d')}}}\ngpus:\n")
+        for cores in sorted({figures(name)[0] for name in names}):
+            # What computes is a part of a core; only its ratio to others counts.
+            file.write(f"  part-{cores:g}: {{memory_gib: 1, tflops_fp32: {cores:g}, source: bench}}\n")
+        file.write("types:\n")
         for name in names:
             cores, mb_per_s = figures(name)
             price = USD_PER_CORE_HOUR * cores + USD_PER_MB_HOUR * mb_per_s
-            file.write(f"  {name}: {{cloud: bench, vcpus: {cores}, memory_gib: 1, network_gbps: {links[f'{mb_per_s:g}'] * 8e-3:.5g}, "
-                       f"source: bench, on_demand: {{usd_per_hour: {price:g}, source: bench}}}}\n")
+            file.write(f"  {name}: {{cloud: bench, gpu: part-{cores:g}, gpu_count: 1, vcpus: {cores:g}, memory_gib: 1, network_gbps: "
+                       f"{links[f'{mb_per_s:g}'] * 8e-3:.5g}, source: bench, on_demand: {{usd_per_hour: {price:g}, source: bench}}}}\n")
 
 
 def write_profile(folder, links, cluster, single, alone, cynthia=False):
