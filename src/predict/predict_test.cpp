@@ -287,15 +287,21 @@ TEST(Queue, RingHidesWhatTheBackwardPassAllows) {
   EXPECT_NEAR(1 / queue_speed(job, mixed, {}).updates_per_s, .36, 1e-12);
 }
 
-// Synchronous, 4 workers, 50 MB through one 1 GB/s server: 4 x .05 in, the last one's .05 out: .25 s after .2 s of
-// compute.
+// Synchronous, 4 workers, 50 MB through one 1 GB/s server: 4 x .05 out, .2 s of compute, 4 x .05 in: .6 s. Of what goes
+// in, half of the backward pass hides 2/3 x .2 x .5 = .0667 s, however much there is to hide.
 TEST(Queue, BarrierQueuesEveryoneAtTheServer) {
   const Workload job{.sync = Sync::bsp, .parameters = 50e6};
   const Worker worker{.compute = .2, .batch = 8, .rate = 1e9, .nic = 1e9};
   const Group group{&worker, 4};
   const Speed speed = queue_speed(job, {&group, 1}, {.count = 1, .nic = 1e9, .cores = 4});
-  EXPECT_NEAR(1 / speed.updates_per_s, .45, 1e-12);
+  EXPECT_NEAR(1 / speed.updates_per_s, .6, 1e-12);
   EXPECT_EQ(speed.bottleneck(), Part::server_network);
+  Workload hidden = job;
+  hidden.overlap = .5;
+  EXPECT_NEAR(1 / queue_speed(hidden, {&group, 1}, {.count = 1, .nic = 1e9, .cores = 4}).updates_per_s, .6 - .2 / 3, 1e-12);
+  hidden.overlap = 1;
+  const Group one{&worker, 1};
+  EXPECT_NEAR(1 / queue_speed(hidden, {&one, 1}, {.count = 1, .nic = 1e9, .cores = 4}).updates_per_s, .25, 1e-12);
 }
 
 TEST(Queue, NamesTheServersCpuWhenThatIsTheLimit) {
