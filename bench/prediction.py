@@ -21,7 +21,7 @@ import machines
 import training
 
 BATCHES = {"mlp": 128, "resnet": 32}  # of each worker
-WARM_UP = 30  # steps: by then work is dealt out by speed
+WARM_UP, WARM_UP_MIXED = 8, 25  # steps of a worker; with a barrier, work is dealt out by speed after 20
 QUIET = 0.05
 MOST_TRIES = 3
 FOREVER = 10**7
@@ -160,7 +160,9 @@ def measured(build, folder, cluster, seconds):
     with tempfile.TemporaryDirectory(dir=folder) as own, machines.Star() as star:
         run = ShapedRun(build, own, star, cluster, f"steps: {FOREVER}")
         updates = lambda: run.committed() / cluster.batch
-        run.wait("a warm-up", lambda: updates() >= WARM_UP * (cluster.count if cluster.sync == "asp" else 1), pause_s=0.1)
+        warm_up = WARM_UP * cluster.count if cluster.sync == "asp" else WARM_UP_MIXED if len(cluster.workers) > 1 else WARM_UP
+        at_start = updates()
+        run.wait("a warm-up", lambda: updates() >= at_start + warm_up, pause_s=0.1)
         begin, spent = run.steps()[-1], sum(machine.cpu_s() for machine in run.server_machines)
         end = time.monotonic() + seconds
         run.wait("steps", lambda: time.monotonic() > end and updates() > begin[1] / cluster.batch + 30, pause_s=0.1)

@@ -298,7 +298,8 @@ TEST(Queue, BarrierQueuesEveryoneAtTheServer) {
   EXPECT_EQ(speed.bottleneck(), Part::server_network);
   Workload hidden = job;
   hidden.overlap = .5;
-  EXPECT_NEAR(1 / queue_speed(hidden, {&group, 1}, {.count = 1, .nic = 1e9, .cores = 4}).updates_per_s, .6 - .2 / 3, 1e-12);
+  EXPECT_NEAR(1 / queue_speed(hidden, {&group, 1}, {.count = 1, .nic = 1e9, .cores = 4}).updates_per_s, .6 - .2 / 3,
+              1e-12);
   hidden.overlap = 1;
   const Group one{&worker, 1};
   EXPECT_NEAR(1 / queue_speed(hidden, {&one, 1}, {.count = 1, .nic = 1e9, .cores = 4}).updates_per_s, .25, 1e-12);
