@@ -165,7 +165,7 @@ def measured(build, folder, cluster, seconds):
         run.wait("a warm-up", lambda: updates() >= at_start + warm_up, pause_s=0.1)
         begin, spent = run.steps()[-1], sum(machine.cpu_s() for machine in run.server_machines)
         end = time.monotonic() + seconds
-        run.wait("steps", lambda: time.monotonic() > end and updates() > begin[1] / cluster.batch + 30, pause_s=0.1)
+        run.wait("steps", lambda: time.monotonic() > end and updates() > begin[1] / cluster.batch + 10, pause_s=0.1)
         if any(line.get("event") in ("lost", "notice") for line in run.journal()):
             raise training.Failure(f"{cluster.name}: a worker was lost: {run.errors()}")
         last, spent = run.steps()[-1], sum(machine.cpu_s() for machine in run.server_machines) - spent
