@@ -104,33 +104,35 @@ struct Exchanged {
   Part part = Part::worker_network;
 };
 
-/// One barrier per step: each machine computes, then does of the exchange what its backward pass could not hide; the
-/// last one ends the step.
+/// One barrier per step. The step's samples, the sum of the machines' batches, are dealt out by speed, so that all compute
+/// equally long; then comes of the exchange what the backward pass could not hide.
 Speed synchronous(std::span<const Group> groups, double overlap, const Exchanged& exchange) {
   Speed speed;
-  double step = 0;
+  double together = 0;  // samples/s of all, computing
   double squares = 0;
-  double largest = 0;
-  const Worker* last = nullptr;
+  const Worker* fastest = nullptr;
+  double pcie = 0;
+  double interconnect = 0;
   for (const auto& [worker, count] : groups) {
     if (count == 0) continue;
-    const double exposed = exchange.time - std::min(exchange.hideable, overlap * kBackwardShare * worker->compute);
-    const double own = worker->compute + worker->pcie + worker->interconnect + exposed;
-    if (own > step) {
-      step = own;
-      last = worker;
-    }
+    const double own = worker->batch / worker->compute;
+    if (fastest == nullptr || own > fastest->batch / fastest->compute) fastest = worker;
     speed.batch += count * worker->batch;
-    squares += count * worker->batch * worker->batch;
-    largest = std::max(largest, worker->batch);
+    together += count * own;
+    squares += count * own * own;
+    pcie = std::max(pcie, worker->pcie);
+    interconnect = std::max(interconnect, worker->interconnect);
   }
+  const double compute = speed.batch / together;
+  const double hidden = std::min(exchange.hideable, overlap * kBackwardShare * compute);
+  const double step = compute + pcie + interconnect + exchange.time - hidden;
   speed.updates_per_s = 1 / step;
   speed.samples_per_s = speed.batch / step;
-  const double first = largest / speed.batch;
-  speed.cc = std::sqrt(std::max(0.0, 1 - 2 * first + squares / (speed.batch * speed.batch)));
-  speed.breakdown[static_cast<std::size_t>(last->compute_part)] += last->compute;
-  speed.breakdown[static_cast<std::size_t>(Part::pcie)] += last->pcie;
-  speed.breakdown[static_cast<std::size_t>(Part::interconnect)] += last->interconnect;
+  const double first = fastest->batch / fastest->compute / together;
+  speed.cc = std::sqrt(std::max(0.0, 1 - 2 * first + squares / (together * together)));
+  speed.breakdown[static_cast<std::size_t>(fastest->compute_part)] += compute;
+  speed.breakdown[static_cast<std::size_t>(Part::pcie)] += pcie;
+  speed.breakdown[static_cast<std::size_t>(Part::interconnect)] += interconnect;
   speed.breakdown[static_cast<std::size_t>(exchange.part)] += exchange.time;
   return speed;
 }
