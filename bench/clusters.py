@@ -170,13 +170,15 @@ def write_profile(folder, links, cluster, single, alone, cynthia=False):
         "types": {BASE: {"batch": BATCHES[cluster.model], "compute_s": alone["step_s"], "relative_sd": single["relative_sd"]}},
     }
     if cluster.servers:
-        # What is over, or what was hidden behind the backward pass; one worker shows only the balance of the two.
+        # Links here have no latency: what is over is work of the worker's own CPU, and what is missing was hidden behind
+        # the backward pass; one worker shows only the balance of the two.
         over = single["step_s"] - alone["step_s"] - 2 * size / (links[f"{mb_per_s:g}"] * 1e6)
-        profile["link"] = {"latency_s": max(0.0, over), "overlap": min(1.0, max(0.0, -over / (2 / 3 * alone["step_s"])))}
+        profile["types"][BASE]["compute_s"] += max(0.0, over)
+        profile["link"] = {"overlap": min(1.0, max(0.0, -over / (2 / 3 * alone["step_s"])))}
         profile["server"] = {"type": SERVER, "cpu_s_per_update": single["server_cpu_s"]}
         profile["contention"] = {"slope": 0.8, "offset": -1.92}  # as published for the authors' cloud: one worker tells none
     if cynthia:
-        work = alone["step_s"] * cores  # in core-seconds, as if a core had 1 GFLOPS
+        work = profile["types"][BASE]["compute_s"] * cores  # in core-seconds, as if a core had 1 GFLOPS
         for name in {**cluster.workers, **cluster.servers, BASE: 1, SERVER: 1}:
             profile["types"].setdefault(name, {})["gflops"] = figures(name)[0]
         del profile["types"][BASE]["compute_s"], profile["types"][BASE]["relative_sd"]
