@@ -42,13 +42,16 @@ class Machine:
         self.lay_cable()
         try:
             os.mkdir(self.group)
-            self.set("cpu.shares", SHARES)
         except OSError as error:
             raise Skipped(f"control group: {error}") from error
+        self.set("cpu.shares", SHARES)
 
     def set(self, key, value):
-        with open(f"{self.group}/{key}", "w", encoding="utf-8") as file:
-            file.write(str(value))
+        try:
+            with open(f"{self.group}/{key}", "w", encoding="utf-8") as file:
+                file.write(str(value))
+        except OSError as error:
+            raise Skipped(f"control group: {error}") from error
 
     def lay_cable(self):
         inside, port = f"{self.star.link}{self.number}i", self.port
@@ -143,7 +146,7 @@ class Star:
         for program in ("ip", "tc"):
             if not shutil.which(program):
                 raise Skipped(f"needs the program {program} (Debian: iproute2)")
-        if not os.path.exists(f"{GROUPS}/cpu.cfs_quota_us") and not os.path.exists(f"{GROUPS}/cgroup.procs"):
+        if not os.path.exists(f"{GROUPS}/cgroup.procs"):
             raise Skipped(f"needs the cpu controller of cgroup v1 at {GROUPS}")
         try:
             command("ip", "netns", "add", self.name)
