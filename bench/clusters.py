@@ -2,7 +2,6 @@
 from runs of one worker. Standard library only."""
 import json
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -58,13 +57,13 @@ def figures(name):
     return int(cores) / 100, float(mb_per_s)
 
 
-def write_job(folder, cluster, objective, checkpoint=""):
+def write_job(folder, cluster):
     network, data, _ = MODELS[cluster.model]
-    text = (f"name: bench\nobjective: {{{objective}}}\ntrain:\n  model: {network}\n  data: {data}\n"
+    text = (f"name: bench\nobjective: {{steps: {FOREVER}}}\ntrain:\n  model: {network}\n  data: {data}\n"
             f"  optimiser: {{kind: sgd, rate: 0.02}}\n  batch: {cluster.batch}\n")
     if cluster.servers:
         text += f"  servers: {{count: {sum(cluster.servers.values())}, sync: {cluster.sync}}}\n"
-    text += f"  checkpoint: {{{checkpoint or 'every: 1h'}}}\n"
+    text += "  checkpoint: {every: 1h}\n"
     os.makedirs(folder, exist_ok=True)
     with open(f"{folder}/job.yaml", "w", encoding="utf-8") as file:
         file.write(text)
@@ -74,8 +73,8 @@ def write_job(folder, cluster, objective, checkpoint=""):
 class ShapedRun(training.Run):
     """A run whose processes are all started here, each on its own machine."""
 
-    def __init__(self, build, folder, star, cluster, objective, checkpoint=""):
-        job = write_job(folder, cluster, objective, checkpoint)
+    def __init__(self, build, folder, star, cluster):
+        job = write_job(folder, cluster)
         self.out, self.offset, self.error_file = f"{folder}/run", None, f"{folder}/run.err"
         controller = star.machine()
         self.front = controller.start(
@@ -109,7 +108,7 @@ class ShapedRun(training.Run):
 def measured(build, folder, cluster, seconds):
     """Seconds an update, and core-seconds of all servers an update, in the long run."""
     with tempfile.TemporaryDirectory(dir=folder) as own, machines.Star() as star:
-        run = ShapedRun(build, own, star, cluster, f"steps: {FOREVER}")
+        run = ShapedRun(build, own, star, cluster)
         updates = lambda: run.committed() / cluster.batch
         warm_up = WARM_UP * cluster.count if cluster.sync == "asp" else WARM_UP_MIXED if len(cluster.workers) > 1 else WARM_UP
         at_start = updates()
@@ -190,15 +189,15 @@ def write_profile(folder, links, cluster, single, alone, cynthia=False):
     return path
 
 
-def predicted(build, folder, cluster, predictor, profile, extra=()):
+def predicted(build, folder, cluster, predictor, profile):
     """What `mayfly predict` says; None where the model has no answer for this way of training."""
     command = [f"{build}/mayfly", "predict", "--profile", profile, "--catalog", f"{folder}/catalog.yaml", "--cluster",
-               flag(cluster.workers), "--predictor", predictor, "--market", "on-demand", "--json", *extra]
+               flag(cluster.workers), "--predictor", predictor, "--market", "on-demand", "--json"]
     if cluster.servers:
         command += ["--server", flag(cluster.servers)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode == 2 and "cannot be used with predictor" in done.stderr:
         return None
-    if done.returncode not in (0, 3):  # 3: a loss out of reach, with all the rest of the answer
+    if done.returncode != 0:
         raise training.Failure(f"{' '.join(command)}: {done.stderr.strip()}")
     return json.loads(done.stdout)

@@ -18,7 +18,7 @@ import time
 
 import machines
 import training
-from clusters import BASE, BATCHES, FOREVER, SERVER, Cluster, ShapedRun, measured, measured_links, predicted, write_catalog, write_profile
+from clusters import BASE, Cluster, measured, measured_links, predicted, write_catalog, write_profile
 
 QUIET = 0.05
 MOST_TRIES = 3
@@ -58,7 +58,6 @@ CLUSTERS = [Cluster(text) for text in (
 )]
 QUICK = {"mlp asp cpu15-10=4 / cpu30-20=1", "mlp bsp cpu15-10=4 / cpu30-20=1", "mlp ring cpu15-10=4",
          "resnet asp cpu15-10=3,cpu30-10=2 / cpu30-20=1"}
-LOSS_CLUSTERS = {"mlp asp cpu15-10=4 / cpu30-20=1", "mlp bsp cpu15-10=2 / cpu30-20=1", "mlp ring cpu15-10=4"}
 
 
 class Bench:
@@ -117,18 +116,6 @@ class Bench:
         with open(self.results, "a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
 
-    def compare_losses(self, model, seconds):
-        """Time to a loss, predicted from the losses of one worker."""
-        log, target = loss_log(self.build, self.folder, model, seconds)
-        for line in [line for line in self.lines if line["cluster"] in LOSS_CLUSTERS]:
-            cluster = Cluster(line["cluster"])
-            profile = write_profile(self.folder, self.links, cluster, dict(line["single"], relative_sd=0), line["alone"])
-            answer = predicted(self.build, self.folder, cluster, "queue", profile, ["--loss", str(target), "--loss-log", log])
-            seconds = time_to_loss(self.build, self.folder, cluster, target)
-            error = f"{100 * (answer['time_s'] / seconds - 1):+.1f} %" if answer["time_s"] else "out of reach"
-            print(f"* {cluster.name} to loss {target}: predicted {answer['time_s']} s, {answer['iterations']} updates; measured "
-                  f"{seconds:.1f} s ({error})", flush=True)
-
     def predictions(self, line):
         cluster = Cluster(line["cluster"])
         values = [math.log(other["single"]["step_s"]) for other in self.lines
@@ -141,40 +128,6 @@ class Bench:
             profile = write_profile(self.folder, self.links, cluster, single, line["alone"], predictor == "cynthia")
             answers[predictor] = predicted(self.build, self.folder, cluster, predictor, profile)
         return answers
-
-
-def loss_log(build, folder, model, seconds):
-    """Losses of one worker with one server, from its checkpoints; returns the file and the loss three quarters on."""
-    single = Cluster(f"{model} asp {BASE}=1 / {SERVER}=1")
-    with tempfile.TemporaryDirectory(dir=folder) as own, machines.Star() as star:
-        run = ShapedRun(build, own, star, single, f"steps: {FOREVER}", "every: 0.5s, keep: 10000")
-        end = time.monotonic() + seconds
-        run.wait("losses", lambda: time.monotonic() > end, limit_s=seconds + 60, pause_s=0.5)
-        points = []
-        for name in os.listdir(f"{run.out}/checkpoints"):
-            if name.startswith("checkpoint-"):
-                with open(f"{run.out}/checkpoints/{name}/trainer_state.json", encoding="utf-8") as file:
-                    state = json.load(file)
-                points.append((state["step"], state["loss"]))
-    points.sort()
-    path = f"{folder}/loss-{model}.csv"
-    with open(path, "w", encoding="utf-8") as file:
-        file.write("step,loss,batch,workers\n")
-        file.writelines(f"{step},{loss},{BATCHES[model]},1\n" for step, loss in points if step > 0)
-    late = points[len(points) * 5 // 8:len(points) * 7 // 8]
-    return path, round(statistics.mean(loss for _, loss in late), 2)
-
-
-def time_to_loss(build, folder, cluster, target):
-    """Seconds from the first update until the run says that the loss is reached."""
-    with tempfile.TemporaryDirectory(dir=folder) as own, machines.Star() as star:
-        run = ShapedRun(build, own, star, cluster, f"loss: {target}")
-        run.finish()
-        lines = run.journal()
-        steps = [line["t_s"] for line in lines if line.get("event") == "committed"]
-        limited = next(line["t_s"] for line in lines if line.get("command") == "assign" and
-                       len(line["members"]) == cluster.count)
-        return steps[-1] - max(steps[0], limited)
 
 
 def mean(runs):
@@ -219,7 +172,6 @@ def main():
     parser.add_argument("--only", default="*", help="clusters whose name matches, such as 'mlp asp *'")
     parser.add_argument("--results", default="prediction.jsonl")
     parser.add_argument("--seconds", type=float, default=15, help="of each measurement")
-    parser.add_argument("--loss", type=float, metavar="S", help="then time to a loss, from that many seconds of one worker")
     parser.add_argument("--folder", help="where runs go (a temporary one)")
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that no machine is left behind
@@ -236,8 +188,6 @@ def main():
             bench.compare(cluster)
         if bench.lines:
             table(bench)
-        if options.loss:
-            bench.compare_losses("mlp", options.loss)
     return 0
 
 

@@ -47,8 +47,8 @@ double cynthia_updates(const Problem& problem, const ServerChoice& server, const
 }
 
 /// What a synchronous cluster gains from faster machines. Work is dealt out by speed, so its updates per second are a
-/// concave function f of the mean of 1 / compute, weighted with the batches; a tangent of f, at the fastest kind, is above
-/// f everywhere and linear in the machines. Links and copies are those of the best kind there is.
+/// concave function f of the mean of 1 / compute, weighted with the batches; a tangent of f, at the fastest kind, is
+/// above f everywhere and linear in the machines. Links and copies are those of the best kind there is.
 class SharedStep {
  public:
   SharedStep(const Problem& problem, const ServerChoice& server, int workers) {
@@ -90,8 +90,9 @@ RateBounds rate_bounds(const Problem& problem, const ServerChoice& server, int w
   const bool pipeline = problem.job.exchange == Exchange::pipeline;
   const bool cynthia = problem.predictor == Predictor::cynthia;
   const bool queue = problem.predictor == Predictor::queue;
-  // Every worker goes at its own pace, or all make one step together. Cynthia's step has the pace of the slowest, and as
-  // a mean is never below the least, each of n workers contributes an n-th of the updates it could make among equals.
+  // Every worker goes at its own pace, or all make one step together. Cynthia's step has the pace of the slowest, and
+  // as a mean is never below the least, each of n workers contributes an n-th of the updates it could make among
+  // equals.
   const bool together =
       !pipeline && (problem.job.sync == Sync::bsp || (queue && server.pool.count == 0)) && (queue || cynthia);
   RateBounds bounds{.cap = INFINITY, .exact = !together && !queue && !cynthia, .cap_beyond = INFINITY};

@@ -104,8 +104,8 @@ struct Exchanged {
   Part part = Part::worker_network;
 };
 
-/// One barrier per step. The step's samples, the sum of the machines' batches, are dealt out by speed, so that all compute
-/// equally long; then comes of the exchange what the backward pass could not hide.
+/// One barrier per step. The step's samples, the sum of the machines' batches, are dealt out by speed, so that all
+/// compute equally long; then comes of the exchange what the backward pass could not hide.
 Speed synchronous(std::span<const Group> groups, double overlap, const Exchanged& exchange) {
   Speed speed;
   double together = 0;  // samples/s of all, computing
