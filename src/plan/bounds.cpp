@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 
 namespace mayfly {
 
@@ -45,6 +46,43 @@ double cynthia_updates(const Problem& problem, const ServerChoice& server, const
   return 1 / std::max(work / (workers * kind.worker.gflops), 2 * workers * problem.job.parameters / link);
 }
 
+/// What a synchronous cluster gains from faster machines. Work is dealt out by speed, so its updates per second are a
+/// concave function f of the mean of 1 / compute, weighted with the batches; a tangent of f, at the fastest kind, is
+/// above f everywhere and linear in the machines. Links and copies are those of the best kind there is.
+class SharedStep {
+ public:
+  SharedStep(const Problem& problem, const ServerChoice& server, int workers) {
+    Worker best = problem.kinds.front().worker;
+    for (const Kind& kind : problem.kinds) {
+      best.compute = std::min(best.compute, kind.worker.compute);
+      best.pcie = std::min(best.pcie, kind.worker.pcie);
+      best.interconnect = std::min(best.interconnect, kind.worker.interconnect);
+      best.rate = std::max(best.rate, kind.worker.rate);
+      best.nic = std::max(best.nic, kind.worker.nic);
+      least_batch_ = least_batch_ > 0 ? std::min(least_batch_, kind.worker.batch) : kind.worker.batch;
+    }
+    const auto updates = [&](double pace) {
+      best.compute = 1 / pace;
+      const Group group{.worker = &best, .count = workers};
+      return cluster_speed(problem.predictor, problem.job, {&group, 1}, server.pool).updates_per_s;
+    };
+    top_ = 1 / best.compute;
+    const double pace = top_;
+    constexpr double kSmall = 1e-4;  // the slope to the right of the point is no steeper than the tangent's
+    at_top_ = updates(pace);
+    slope_ = std::max(0.0, (updates(pace * (1 + kSmall)) - at_top_) / (pace * kSmall));
+  }
+  /// No mix is faster than the mean of this over its machines, weighted with their batches.
+  double updates(const Worker& worker) const { return at_top_ + slope_ * (1 / worker.compute - top_); }
+  double least_batch() const { return least_batch_; }
+
+ private:
+  double top_ = 0;
+  double at_top_ = 0;
+  double slope_ = 0;
+  double least_batch_ = 0;
+};
+
 }  // namespace
 
 RateBounds rate_bounds(const Problem& problem, const ServerChoice& server, int workers) {
@@ -52,17 +90,21 @@ RateBounds rate_bounds(const Problem& problem, const ServerChoice& server, int w
   const bool pipeline = problem.job.exchange == Exchange::pipeline;
   const bool cynthia = problem.predictor == Predictor::cynthia;
   const bool queue = problem.predictor == Predictor::queue;
-  // Every worker goes at its own pace, or the cluster at the pace of its slowest. A mean is never below the least, so
-  // there each of n workers contributes an n-th of the updates it could make alone among equals.
+  // Every worker goes at its own pace, or all make one step together. Cynthia's step has the pace of the slowest, and
+  // as a mean is never below the least, each of n workers contributes an n-th of the updates it could make among
+  // equals.
   const bool together =
       !pipeline && (problem.job.sync == Sync::bsp || (queue && server.pool.count == 0)) && (queue || cynthia);
   RateBounds bounds{.cap = INFINITY, .exact = !together && !queue && !cynthia, .cap_beyond = INFINITY};
   const Kind* fastest = nullptr;
   double fastest_updates = 0;
   double largest_batch = 0;
+  std::optional<SharedStep> step;
+  if (together && queue) step.emplace(problem, server, workers);
   for (const Kind& kind : problem.kinds) {
     const bool shared = queue && !together && !pipeline;
     const double all = cynthia ? cynthia_updates(problem, server, kind, workers)
+                       : step  ? step->updates(kind.worker) * (samples ? 1 : kind.worker.batch / step->least_batch())
                                : homogeneous_updates(problem, server, kind, shared ? 1 : workers);
     double updates = all;
     if (together || (!cynthia && !shared)) updates /= workers;

@@ -1,5 +1,6 @@
 #include "predict/closed_queue.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
@@ -131,7 +132,72 @@ void add_around_peak(std::span<const CycleClass> classes, Integrals& integrals) 
   }
 }
 
+// Two stations of load-dependent speed, alike for all classes. A station that holds k customers ends min(k, c) / S of
+// them a second (c: parallel, S: service), and with  A(k) = prod_{i<=k} S / min(i, c),
+//   G = (1 / prod N_c!) * sum_k k! H(k) [x^k] prod_c (Z_c + x)^N_c,    H(k) = sum_{i+j=k} A(i) A(j),
+// as the ways to split k customers of all classes between two places add up to binomials. Times are divided by a scale
+// and each factor by its sum, which makes the coefficients chances and keeps every number in range.
+class PairedStations {
+ public:
+  PairedStations(std::span<const CycleClass> classes, double parallel, int customers) : classes_(classes) {
+    const double service = classes.front().service;
+    scale_ = service / parallel * std::max(1, customers) / std::exp(1.0);
+    std::array<double, kMostPaired + 1> station{1};
+    for (int k = 1; k <= customers; ++k) {
+      const double speed = std::min(static_cast<double>(k), parallel);
+      station[static_cast<std::size_t>(k)] = station[static_cast<std::size_t>(k - 1)] * parallel / speed;
+    }
+    double factor = 1;  // k! (service / parallel / scale)^k
+    for (std::size_t k = 0; k <= static_cast<std::size_t>(customers); ++k) {
+      if (k > 0) factor *= static_cast<double>(k) * std::exp(1.0) / customers;
+      double both = 0;
+      for (std::size_t i = 0; i <= k; ++i) both += station[i] * station[k - i];
+      weight_[k] = factor * both;
+    }
+  }
+  /// G without one customer of class `missing`, in units that cancel in ratios; -1: of all.
+  double constant(int missing) const {
+    std::array<double, kMostPaired + 1> chance{1};
+    std::size_t degree = 0;
+    for (std::size_t c = 0; c < classes_.size(); ++c) {
+      const double here = scale_ / (classes_[c].think + scale_);
+      const int count = classes_[c].count - (static_cast<int>(c) == missing ? 1 : 0);
+      for (int i = 0; i < count; ++i) {
+        ++degree;
+        for (std::size_t k = degree; k > 0; --k) chance[k] = chance[k] * (1 - here) + chance[k - 1] * here;
+        chance[0] *= 1 - here;
+      }
+    }
+    double sum = 0;
+    for (std::size_t k = 0; k <= degree; ++k) sum += weight_[k] * chance[k];
+    return sum;
+  }
+  double scale() const { return scale_; }
+
+ private:
+  std::span<const CycleClass> classes_;
+  double scale_ = 1;
+  std::array<double, kMostPaired + 1> weight_{};
+};
+
 }  // namespace
+
+void closed_pair_rates(std::span<const CycleClass> classes, double parallel, std::span<double> rates) {
+  MAYFLY_CHECK(classes.size() == rates.size() && !classes.empty(), "one rate per class");
+  int customers = 0;
+  for (const CycleClass& c : classes) customers += c.count;
+  MAYFLY_CHECK(customers <= kMostPaired && parallel >= 1, "too many customers, or a station slower than alone");
+  const PairedStations stations(classes, parallel, customers);
+  const double all = stations.constant(-1);
+  for (std::size_t c = 0; c < classes.size(); ++c) {
+    if (classes[c].count == 0) {
+      rates[c] = 0;
+      continue;
+    }
+    const double without = stations.constant(static_cast<int>(c));
+    rates[c] = classes[c].count * without / (all * (classes[c].think + stations.scale()));
+  }
+}
 
 void closed_queue_rates(std::span<const CycleClass> classes, std::span<double> rates) {
   MAYFLY_CHECK(classes.size() == rates.size(), "one rate per class");

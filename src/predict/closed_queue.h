@@ -16,4 +16,10 @@ struct CycleClass {
 /// Model: docs/models.md#queue. `rates` has the size of `classes`. Allocates nothing.
 void closed_queue_rates(std::span<const CycleClass> classes, std::span<double> rates);
 
+/// As above, with two stations alike that each customer passes in every cycle, such as the two ways through a server's
+/// link. `service`, the same in all classes, is what each of them takes while no more than `parallel` customers are
+/// there (1 and above, not necessarily whole); more share that much service equally. At most kMostPaired customers.
+void closed_pair_rates(std::span<const CycleClass> classes, double parallel, std::span<double> rates);
+inline constexpr int kMostPaired = 127;
+
 }  // namespace mayfly

@@ -41,77 +41,119 @@ double exchange_alone(const Workload& job, const Worker& worker, const Demand& d
   return std::max(2 * job.parameters / worker.rate + job.tensors * job.latency, demand.total);
 }
 
+/// What of a worker's push happens while it still computes.
+double hidden_push(const Workload& job, const Worker& worker) {
+  return std::min(job.parameters / worker.rate, job.overlap * kBackwardShare * worker.compute);
+}
+
+/// Rates at which classes cycle whose `think` holds everything but the wait for others. Where the servers' link is what
+/// they meet at, its two ways are two stations, each fast enough for several of the fastest worker; what slower links
+/// take longer is thinking. Else the busiest resource is one station.
+void cycle_rates(const Workload& job, std::span<const Group> groups, const ServerPool& servers, const Demand& demand,
+                 std::span<CycleClass> classes, std::span<double> rates) {
+  double fastest = 0;
+  for (const auto& [worker, count] : groups) {
+    if (count > 0) fastest = std::max(fastest, worker->rate);
+  }
+  const double link = servers.nic * servers.count;
+  const double way = job.parameters / std::min(fastest, link);
+  const bool by_link = demand.busiest == job.parameters / link && worker_count(groups) <= kMostPaired;
+  for (CycleClass& c : classes) {
+    c.service = by_link ? way : demand.busiest;
+    c.think -= by_link ? 2 * way : demand.busiest;
+  }
+  if (by_link) {
+    closed_pair_rates(classes, std::max(1.0, link / fastest), rates);
+  } else {
+    closed_queue_rates(classes, rates);
+  }
+}
+
 Speed asynchronous(const Workload& job, std::span<const Group> groups, const ServerPool& servers) {
   MAYFLY_CHECK(groups.size() <= kMostClasses, "at most 64 kinds of machine in one cluster");
   const Demand demand = server_demand(job, servers);
   std::array<CycleClass, kMostClasses> classes;
+  std::array<double, kMostClasses> alone;
   std::array<double, kMostClasses> rates;
   for (std::size_t i = 0; i < groups.size(); ++i) {
     const Worker& worker = *groups[i].worker;
-    const double alone = exchange_alone(job, worker, demand);
-    classes[i] = {.think = worker.compute + worker.pcie + worker.interconnect + alone - demand.busiest,
-                  .service = demand.busiest,
-                  .count = groups[i].count};
+    alone[i] = exchange_alone(job, worker, demand) - hidden_push(job, worker);
+    classes[i] = {.think = worker.compute + worker.pcie + worker.interconnect + alone[i], .count = groups[i].count};
   }
-  closed_queue_rates({classes.data(), groups.size()}, {rates.data(), groups.size()});
+  cycle_rates(job, groups, servers, demand, {classes.data(), groups.size()}, {rates.data(), groups.size()});
   CycleSum sum;
   for (std::size_t i = 0; i < groups.size(); ++i) {
     const auto& [worker, count] = groups[i];
     if (count == 0) continue;
     const double cycle = count / rates[i];
-    const double alone = exchange_alone(job, *worker, demand);
-    const double at_server = cycle - classes[i].think;
+    const double own = worker->compute + worker->pcie + worker->interconnect;
     sum.add(count, cycle, worker->batch);
     sum.book(worker->compute_part, count, cycle, worker->compute);
     sum.book(Part::pcie, count, cycle, worker->pcie);
     sum.book(Part::interconnect, count, cycle, worker->interconnect);
-    sum.book(Part::worker_network, count, cycle, alone - demand.busiest);
-    sum.book(demand.part, count, cycle, at_server);
+    sum.book(Part::worker_network, count, cycle, std::max(0.0, alone[i] - demand.busiest));
+    sum.book(demand.part, count, cycle, cycle - own - std::max(0.0, alone[i] - demand.busiest));
   }
   return sum.total();
 }
 
-/// One barrier per step: each machine computes, then does of the exchange what its backward pass could not hide; the
-/// last one ends the step.
-Speed synchronous(std::span<const Group> groups, double overlap, double exchange, Part exchange_part) {
+/// What follows computing in a step with a barrier.
+struct Exchanged {
+  double time = 0;
+  double hideable = 0;  ///< that much of it may happen during the backward pass
+  Part part = Part::worker_network;
+};
+
+/// One barrier per step. The step's samples, the sum of the machines' batches, are dealt out by speed, so that all
+/// compute equally long; then comes of the exchange what the backward pass could not hide.
+Speed synchronous(std::span<const Group> groups, double overlap, const Exchanged& exchange) {
   Speed speed;
-  double step = 0;
+  double together = 0;  // samples/s of all, computing
   double squares = 0;
-  double largest = 0;
-  const Worker* last = nullptr;
+  const Worker* fastest = nullptr;
+  double pcie = 0;
+  double interconnect = 0;
   for (const auto& [worker, count] : groups) {
     if (count == 0) continue;
-    const double exposed = std::max(0.0, exchange - overlap * kBackwardShare * worker->compute);
-    const double own = worker->compute + worker->pcie + worker->interconnect + exposed;
-    if (own > step) {
-      step = own;
-      last = worker;
-    }
+    const double own = worker->batch / worker->compute;
+    if (fastest == nullptr || own > fastest->batch / fastest->compute) fastest = worker;
     speed.batch += count * worker->batch;
-    squares += count * worker->batch * worker->batch;
-    largest = std::max(largest, worker->batch);
+    together += count * own;
+    squares += count * own * own;
+    pcie = std::max(pcie, worker->pcie);
+    interconnect = std::max(interconnect, worker->interconnect);
   }
+  const double compute = speed.batch / together;
+  const double hidden = std::min(exchange.hideable, overlap * kBackwardShare * compute);
+  const double step = compute + pcie + interconnect + exchange.time - hidden;
   speed.updates_per_s = 1 / step;
   speed.samples_per_s = speed.batch / step;
-  const double first = largest / speed.batch;
-  speed.cc = std::sqrt(std::max(0.0, 1 - 2 * first + squares / (speed.batch * speed.batch)));
-  speed.breakdown[static_cast<std::size_t>(last->compute_part)] += last->compute;
-  speed.breakdown[static_cast<std::size_t>(Part::pcie)] += last->pcie;
-  speed.breakdown[static_cast<std::size_t>(Part::interconnect)] += last->interconnect;
-  speed.breakdown[static_cast<std::size_t>(exchange_part)] += exchange;
+  const double first = fastest->batch / fastest->compute / together;
+  speed.cc = std::sqrt(std::max(0.0, 1 - 2 * first + squares / (together * together)));
+  speed.breakdown[static_cast<std::size_t>(fastest->compute_part)] += compute;
+  speed.breakdown[static_cast<std::size_t>(Part::pcie)] += pcie;
+  speed.breakdown[static_cast<std::size_t>(Part::interconnect)] += interconnect;
+  speed.breakdown[static_cast<std::size_t>(exchange.part)] += exchange.time;
   return speed;
 }
 
+/// With a barrier all workers pull at once and, once all have computed, push at once, so that nobody's push passes
+/// another's pull: each way lasts as long as the servers take for everyone, or the slowest worker for itself.
 Speed synchronous_servers(const Workload& job, std::span<const Group> groups, const ServerPool& servers) {
   const Demand demand = server_demand(job, servers);
-  const double at_server = worker_count(groups) * demand.busiest + demand.total - demand.busiest;
+  const double network = job.parameters / (servers.nic * servers.count);
+  const int workers = worker_count(groups);
   double at_worker = 0;
   for (const auto& [worker, count] : groups) {
-    if (count > 0) at_worker = std::max(at_worker, exchange_alone(job, *worker, demand));
+    if (count > 0) at_worker = std::max(at_worker, job.parameters / worker->rate);
   }
-  const bool server_bound = at_server > at_worker;
-  return synchronous(groups, job.overlap, server_bound ? at_server : at_worker,
-                     server_bound ? demand.part : Part::worker_network);
+  const double pull = std::max(workers * network, at_worker);
+  const double push = std::max(workers * demand.busiest, at_worker);
+  const bool server_bound = workers * demand.busiest > at_worker;
+  return synchronous(groups, job.overlap,
+                     {.time = pull + push + job.tensors * job.latency,
+                      .hideable = push,
+                      .part = server_bound ? demand.part : Part::worker_network});
 }
 
 /// Ring: every tensor pays its latency, and 2 (p - 1) / p of the gradient crosses the slowest link.
@@ -123,7 +165,7 @@ Speed ring(const Workload& job, std::span<const Group> groups) {
   }
   const double exchange =
       machines == 1 ? 0 : job.tensors * job.latency + 2.0 * (machines - 1) / machines * job.parameters / slowest_link;
-  return synchronous(groups, job.overlap, exchange, Part::worker_network);
+  return synchronous(groups, job.overlap, {.time = exchange, .hideable = exchange});
 }
 
 /// The best measured shape (data-parallel width x stages) that fits; machines beyond it idle.
