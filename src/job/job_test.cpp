@@ -19,7 +19,7 @@ TEST(Profiles, AllThatShipLoadAndAreNamedAfterTheirFile) {
     EXPECT_FALSE(profile->origin.source.empty());
     ++count;
   }
-  EXPECT_EQ(count, 11);
+  EXPECT_EQ(count, 12);
 }
 
 TEST(Profiles, PipelinesCarryEveryMeasuredShape) {

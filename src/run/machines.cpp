@@ -49,12 +49,11 @@ std::size_t LocalMachines::count(bool server) const {
 
 Result<void> LocalMachines::start_servers() {
   while (static_cast<int>(count(true)) < inputs_.servers.count) {
-    const MachineRole role{
-        .type = inputs_.servers.type,
-        .market = Market::on_demand,
-        .price = inputs_.servers.price,
-        .server = true,
-        .limits = inputs_.servers.limits};
+    const MachineRole role{.type = inputs_.servers.type,
+                           .market = Market::on_demand,
+                           .price = inputs_.servers.price,
+                           .server = true,
+                           .limits = inputs_.servers.limits};
     if (auto started = start(role); !started) return started;
   }
   return {};

@@ -13,9 +13,10 @@ constexpr double kRounding = 1e-9;  ///< of money, as a share
 
 }  // namespace
 
-int FaultChecks::usable() const {
-  return static_cast<int>(std::count_if(
-      told_.begin(), told_.end(), [](const auto& entry) { return entry.second.here() && !entry.second.noticed; }));
+int FaultChecks::usable(Market market) const {
+  return static_cast<int>(std::count_if(told_.begin(), told_.end(), [&](const auto& entry) {
+    return entry.second.here() && !entry.second.noticed && entry.second.as.market == market;
+  }));
 }
 
 UsdPerHour FaultChecks::rate() const {
@@ -131,7 +132,7 @@ void FaultChecks::obey(const Acquire& command) {
   require(!finished_ && command.count > 0, fmt::format("{} machines ordered", command.count));
   while (!orders_.empty() && orders_.front() + patience_ <= now_) orders_.pop_front();
   orders_.insert(orders_.end(), static_cast<std::size_t>(std::max(0, command.count)), now_);
-  const int expected = usable() + static_cast<int>(orders_.size());
+  const int expected = usable(Market::spot) + usable(Market::on_demand) + static_cast<int>(orders_.size());
   require(expected <= shapes_.most_machines(),
           fmt::format("{} machines there or ordered, none needs so many", expected));
 }

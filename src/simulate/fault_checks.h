@@ -42,7 +42,7 @@ class FaultChecks {
   double end() const { return ledger_.empty() ? 0 : ledger_.back().end; }
   int state() const { return state_; }
   /// Machines that can be assigned, as far as was told.
-  int usable() const;
+  int usable(Market market) const;
 
  private:
   struct Told {
