@@ -178,8 +178,8 @@ Result<void> set_servers(RunSetup& setup) {
   }
   spec->count = std::max(1, spec->count);
   servers.count = spec->count * (1 + spec->standby);
-  servers.type =
-      setup.profile && !setup.profile->server.type.empty() ? setup.profile->server.type : setup.catalog.server_type;
+  servers.type = setup.profile ? setup.profile->server.type : spec->type;
+  if (servers.type.empty()) servers.type = setup.catalog.server_type;
   if (!setup.inputs.priced || servers.type.empty()) return {};
   const auto type = lookup(setup.catalog, servers.type);
   if (!type) return unexpected(type.error());
@@ -196,10 +196,17 @@ Result<void> set_servers(RunSetup& setup) {
 }
 
 /// A profile tells how fast machines are; how gradients meet is the job's affair.
-void fit_to_job(const TrainSpec& train, Profile& profile) {
+void fit_to_job(const JobSpec& spec, const Catalog& catalog, Profile& profile) {
   if (profile.pipeline) return;
-  profile.exchange = train.servers ? Exchange::server : Exchange::all_reduce;
-  if (train.servers) profile.sync = train.servers->sync == ServersSpec::Sync::bsp ? Sync::bsp : Sync::asp;
+  const auto& servers = spec.train->servers;
+  profile.exchange = servers ? Exchange::server : Exchange::all_reduce;
+  if (!servers) return;
+  profile.sync = servers->sync == ServersSpec::Sync::bsp ? Sync::bsp : Sync::asp;
+  for (const std::string& type : {servers->type, profile.server.type, catalog.server_type, spec.instance_type}) {
+    if (type.empty()) continue;
+    profile.server.type = type;
+    break;
+  }
 }
 
 /// Where workers do not wait for each other, each takes the batch that its type does best.
@@ -343,7 +350,9 @@ Result<std::variant<std::unique_ptr<RunSetup>, NoPlan>> set_up(const RunFlags& f
     auto profile = load_profile(question.profile);
     if (!profile) return fail("{}: profile: {}", flags.job, profile.error().message);
     setup->profile = *std::move(profile);
-    fit_to_job(*inputs.spec.train, *setup->profile);
+    fit_to_job(inputs.spec, setup->catalog, *setup->profile);
+    if (inputs.spec.train->servers && setup->profile->server.type.empty())
+      return fail("{}: nothing is known of the servers' machines: want a 'type' in train.servers", flags.job);
   }
   if (!flags.plan.empty()) {
     if (const auto read = read_plan(flags.plan, *setup); !read) return unexpected(read.error());

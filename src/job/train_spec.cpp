@@ -221,6 +221,7 @@ ServersSpec read_servers(Section section) {
   ServersSpec servers;
   servers.count = section.maybe_integer("count").value_or(servers.count);
   servers.standby = section.maybe_integer("standby", Range::non_negative).value_or(servers.standby);
+  servers.type = section.maybe_text("type").value_or("");
   read_sync(section, servers);
   section.finish();
   return servers;
