@@ -79,8 +79,9 @@ struct ServersSpec {
   int count = 0;    ///< shards, equal in bytes; 0: as planned, or one
   int standby = 0;  ///< further servers that hold the same, for each shard
   Sync sync = Sync::bsp;
-  int bound = 0;       ///< ssp
-  std::string type{};  ///< of the servers' machines; empty: the profile's, the catalogue's, or that of the job's machines
+  int bound = 0;  ///< ssp
+  std::string
+      type{};  ///< of the servers' machines; empty: the profile's, the catalogue's, or that of the job's machines
   bool operator==(const ServersSpec&) const = default;
 };
 

@@ -15,6 +15,11 @@ class Accounts {
   void preempted(Seconds now, bool trained);
   /// `staleness`: updates between what the step was computed with and what it was applied to.
   void committed(Seconds now, std::int64_t samples, double loss, double staleness);
+  /// What an earlier process has counted.
+  void restore(int preemptions, std::int64_t redone) {
+    preemptions_ = preemptions;
+    redone_ = redone;
+  }
   /// The training fell back to this sample.
   void rolled_back(std::int64_t from, std::int64_t to);
 

@@ -242,6 +242,7 @@ void Runner::roll_back() {
     say(fmt::format("nobody holds the state: {} samples are trained again from {}", before - sample,
                     found.checkpoint ? found.checkpoint->path.filename().string() : "the first weights"));
     accounts_.rolled_back(before, sample);
+    note_accounts();
     if (guard_) guard_->roll_back(sample);
   }
   checkpoint_sample_ = sample;
@@ -312,6 +313,11 @@ void Runner::deliver() {
     if (guard_) guard_->begin(static_cast<int>(workers_seen_));
   }
   for (const Crew::Letter& letter : crew_->letters()) desk_->send(letter.to, letter.message);
+}
+
+void Runner::note_accounts() {
+  const Json counts{{"preemptions", accounts_.preemptions()}, {"samples_redone", accounts_.redone()}};
+  if (const auto noted = store_.note("accounts", counts.dump()); !noted) fail_run(noted.error().message);
 }
 
 void Runner::note_crew() {

@@ -99,6 +99,7 @@ class Runner {
   void dismiss(WorkerId worker, const std::string& why);
   void request_checkpoint();
   void note_crew();
+  void note_accounts();
 
   Seconds now() const;
   std::int64_t end_sample() const;

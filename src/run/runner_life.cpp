@@ -124,9 +124,7 @@ Result<void> Runner::restore() {
       last_worker_ = std::max(last_worker_, joined->worker);
       members_[joined->worker] = {.ready = true, .joined = true};
     }
-    if (const auto* lost = std::get_if<Lost>(&event->event)) {
-      if (members_.erase(lost->worker) > 0) accounts_.preempted(event->time, false);
-    }
+    if (const auto* lost = std::get_if<Lost>(&event->event)) members_.erase(lost->worker);
     if (const auto* estimated = std::get_if<Estimated>(&event->event))
       target_ = static_cast<std::int64_t>(estimated->samples);
     for (const Command& command : reaction.commands) {
@@ -137,6 +135,9 @@ Result<void> Runner::restore() {
     }
   }
   if (assigned_) assigned_->next_sample = controller_.committed();
+  const Json counts = Json::parse(store_.noted("accounts").value_or("{}"), nullptr, false);
+  if (counts.is_object())
+    accounts_.restore(counts.value("preemptions", 0), counts.value("samples_redone", std::int64_t{0}));
   last_worker_ = std::max(last_worker_, parse_integer(store_.noted("worker").value_or("0")).value_or(0));
   epoch_ = parse_integer(store_.noted("epoch").value_or("0")).value_or(0);
   if (epoch_ > 0) guard_.emplace(inputs_, epoch_);

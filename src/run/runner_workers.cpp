@@ -12,6 +12,7 @@ namespace {
 
 /// Machines that fail by themselves before they are ready, in a row, until the run is given up.
 constexpr int kMostFailedStarts = 5;
+constexpr Seconds kLeastCheckpointCost{0.01};
 
 }  // namespace
 
@@ -120,7 +121,8 @@ void Runner::on_unable(WorkerId worker, const Unable& message) {
 
 void Runner::on_written(const CheckpointWritten& message) {
   checkpoint_time_ = now();
-  checkpoint_cost_ = Seconds(std::max(0.01, message.stall_s + 0.05 * message.write_s));
+  // What training loses by it; writing goes on beside. Below that it is the clock that is measured.
+  checkpoint_cost_ = std::max(kLeastCheckpointCost, Seconds(message.stall_s));
   checkpoint_asked_ = false;
   const std::filesystem::path path(message.path);
   if (const auto published = publish_checkpoint(checkpoints(), path, train_.checkpoint.keep); !published)
@@ -183,6 +185,7 @@ void Runner::lose(WorkerId worker, const std::string& why) {
   });
   if (phase_ == Phase::ending || !member.joined) return;
   accounts_.preempted(now(), stood);
+  note_accounts();
   const std::string name = fmt::format("{}{}", member.server ? "server s" : "w", worker);
   say(member.leaving ? fmt::format("{} has gone", name) : fmt::format("{} lost: {}", name, why));
   if (member.server) return check_state();
