@@ -194,8 +194,9 @@ void ServerCrew::give_leases() {
     const SampleRange range = ledger_.lease(batch, end_);
     if (range.count > 0) give(worker, range, static_cast<double>(range.count) / options_.batch);
   }
+  if (!evaluate_) return;
   const auto free = idle();
-  if (evaluate_ && !free.empty()) give(free.front(), {.first = sample_}, 0);
+  if (!free.empty()) give(free.front(), {.first = sample_}, 0);
 }
 
 /// bsp: the next samples, in parts as the workers' speeds say; more parts than workers where samples left behind lie
