@@ -104,7 +104,10 @@ class Runner {
   std::int64_t end_sample() const;
   void say(const std::string& text);
   void remark(const std::string& text);
-  void write_processes();
+  void note_processes();
+  /// processes.json, which is for people.
+  void list_processes();
+  void list_processes_soon();
   std::filesystem::path checkpoints() const;
   void report();
 
@@ -130,6 +133,8 @@ class Runner {
   Timer boundary_{loop_};
   Timer decision_{loop_};  ///< until then no step is leased
   Timer patience_{loop_};  ///< with the end
+  Timer list_{loop_};      ///< until processes.json is written
+  bool listing_ = false;
   Phase phase_ = Phase::attaching;
   std::map<WorkerId, Member> members_{};  ///< everyone welcomed and not gone
   std::map<WorkerId, Seconds> closed_{};  ///< whose connection broke, when

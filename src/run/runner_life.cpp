@@ -18,6 +18,8 @@ namespace {
 
 constexpr Seconds kPulse{0.25};
 constexpr Seconds kReport{0.5};
+/// Those who come together are written to processes.json together.
+constexpr Seconds kList{0.1};
 /// A formation that takes longer has a member that is alive and does not work.
 constexpr Seconds kFormationPatience{10};
 /// Before a broken mesh is built again with the same members; a lost one is usually known by then.
@@ -89,7 +91,7 @@ Result<void> Runner::open() {
       loop_, inputs_, std::move(engine), [this] { return now(); },
       LocalMachines::Calls{.ended = [this](int launch, const Ending& ending) { machine_ended(launch, ending); },
                            .say = [this](const std::string& text) { say(text); },
-                           .changed = [this] { write_processes(); }});
+                           .changed = [this] { note_processes(); }});
   const Json processes = Json::parse(store_.noted("processes").value_or("[]"), nullptr, false);
   first_launch_ = parse_integer(store_.noted("launch").value_or("0")).value_or(0);
   if (controller_.finished()) machines_->close();
@@ -297,8 +299,14 @@ void Runner::end_when_empty() {
   if (phase_ == Phase::ending && machines_ && machines_->running() == 0) loop_.stop();
 }
 
-void Runner::write_processes() {
+void Runner::note_processes() {
   if (!machines_) return;
+  static_cast<void>(store_.note("processes", machines_->processes().dump()));
+  static_cast<void>(store_.note("launch", std::to_string(machines_->next_launch())));
+  list_processes();
+}
+
+void Runner::list_processes() {
   Json workers = Json::array();
   Json servers = Json::array();
   for (const auto& [worker, member] : members_) {
@@ -307,8 +315,14 @@ void Runner::write_processes() {
   }
   const Json document{{"controller", ::getpid()}, {"front", ::getppid()}, {"workers", workers}, {"servers", servers}};
   static_cast<void>(save_text(inputs_.directory / "processes.json", document.dump() + "\n"));
-  static_cast<void>(store_.note("processes", machines_->processes().dump()));
-  static_cast<void>(store_.note("launch", std::to_string(machines_->next_launch())));
+}
+
+void Runner::list_processes_soon() {
+  if (std::exchange(listing_, true)) return;
+  list_.start(kList, [this] {
+    listing_ = false;
+    list_processes();
+  });
 }
 
 void Runner::report() {
