@@ -91,9 +91,7 @@ LightCrew::~LightCrew() {
   while (!workers_.empty()) drop(workers_.begin()->first);
 }
 
-void LightCrew::say(const Worker& worker, const Message& message) {
-  send_all(worker.socket, framed(encoded(message)));
-}
+void LightCrew::say(const Worker& worker, const Message& message) { send_all(worker.socket, framed(encoded(message))); }
 
 void LightCrew::join() {
   auto made = std::make_unique<Worker>();

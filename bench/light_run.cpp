@@ -91,9 +91,9 @@ Run::Run(const Options& options) {
                    folder / "controller.log");
   token_ = awaited_text(folder / "run/token");
   address_ = awaited_text(folder / "run/address");
-  server_ = started({programs() + "/mayfly-train", "server", "--join", address_, "--token-file",
-                     (folder / "run/token").string()},
-                    folder / "server.log");
+  server_ = started(
+      {programs() + "/mayfly-train", "server", "--join", address_, "--token-file", (folder / "run/token").string()},
+      folder / "server.log");
   const Json processes = Json::parse(awaited_text(folder / "run/processes.json"));
   controller_ = processes.at("controller").get<pid_t>();
 }

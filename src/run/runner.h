@@ -49,6 +49,8 @@ class Runner {
   // Start and end.
   Result<void> open();
   std::unique_ptr<Crew> make_crew(std::int64_t formation);
+  void check_file_limit();
+  void not_let_in(const std::string& why);
   Result<void> restore();
   void begin_training();
   void stop(int signal);
@@ -135,6 +137,7 @@ class Runner {
   Timer patience_{loop_};  ///< with the end
   Timer list_{loop_};      ///< until processes.json is written
   bool listing_ = false;
+  bool told_not_let_in_ = false;
   Phase phase_ = Phase::attaching;
   std::map<WorkerId, Member> members_{};  ///< everyone welcomed and not gone
   std::map<WorkerId, Seconds> closed_{};  ///< whose connection broke, when

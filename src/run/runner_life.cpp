@@ -12,12 +12,16 @@
 #include "data/checkpoint.h"
 #include "predict/checkpoint_interval.h"
 #include "run/runner.h"
+#include "wire/file_limit.h"
 
 namespace mayfly {
 namespace {
 
 constexpr Seconds kPulse{0.25};
 constexpr Seconds kReport{0.5};
+constexpr std::int64_t kOwnFiles = 64;
+/// Its connection, its process, and for a moment a second connection.
+constexpr std::int64_t kFilesPerMachine = 3;
 /// Those who come together are written to processes.json together.
 constexpr Seconds kList{0.1};
 /// A formation that takes longer has a member that is alive and does not work.
@@ -68,7 +72,8 @@ Result<void> Runner::open() {
   Desk::Calls calls{.hello = [this](const Hello& word) { return hello(word); },
                     .connected = [this](WorkerId worker, const Hello& word) { connected(worker, word); },
                     .message = [this](WorkerId worker, const Message& message) { hear(worker, message); },
-                    .closed = [this](WorkerId worker) { link_closed(worker); }};
+                    .closed = [this](WorkerId worker) { link_closed(worker); },
+                    .failed = [this](const std::string& why) { not_let_in(why); }};
   auto desk = Desk::open(loop_, inputs_.address,
                          static_cast<std::uint16_t>(parse_integer(port.value_or("0")).value_or(0)), token_, calls);
   if (!desk && port) desk = Desk::open(loop_, inputs_.address, 0, token_, calls);
@@ -106,7 +111,24 @@ Result<void> Runner::open() {
   } else {
     patience_.start(2 * inputs_.times.lease, [this] { begin_training(); });
   }
+  check_file_limit();
   return {};
+}
+
+void Runner::check_file_limit() {
+  const std::int64_t limit = raised_file_limit();
+  const std::int64_t machines = inputs_.job->shapes.most_machines() + inputs_.servers.count;
+  const std::int64_t needed = kOwnFiles + kFilesPerMachine * machines;
+  if (limit >= needed) return;
+  say(fmt::format(
+      "{} machines may need {} open files, {} are allowed: raise the hard limit (ulimit -Hn), or the last ones "
+      "cannot connect",
+      machines, needed, limit));
+}
+
+void Runner::not_let_in(const std::string& why) {
+  if (std::exchange(told_not_let_in_, true)) return;
+  say(fmt::format("somebody cannot connect to the controller: {}; tried again until it works", why));
 }
 
 Result<void> Runner::restore() {
