@@ -22,8 +22,8 @@ constexpr Seconds kReport{0.5};
 constexpr std::int64_t kOwnFiles = 64;
 /// Its connection, its process, and for a moment a second connection.
 constexpr std::int64_t kFilesPerMachine = 3;
-/// Those who come together are written to processes.json together.
-constexpr Seconds kList{0.1};
+/// processes.json waits so long for others that come, for each one in it: a long list takes longer to write.
+constexpr Seconds kListEach{1e-4};
 /// A formation that takes longer has a member that is alive and does not work.
 constexpr Seconds kFormationPatience{10};
 /// Before a broken mesh is built again with the same members; a lost one is usually known by then.
@@ -341,7 +341,7 @@ void Runner::list_processes() {
 
 void Runner::list_processes_soon() {
   if (std::exchange(listing_, true)) return;
-  list_.start(kList, [this] {
+  list_.start(kListEach * static_cast<double>(members_.size()), [this] {
     listing_ = false;
     list_processes();
   });
