@@ -6,6 +6,8 @@
 #include <cmath>
 #include <limits>
 
+#include "control/job.h"
+
 namespace mayfly {
 namespace {
 
@@ -258,6 +260,12 @@ TEST(JournalLine, OfAnEventIsReadBackToTheLastBit) {
   }
   EXPECT_FALSE(event_in(journal_line(Seconds(1), Command(Pause{1}), "")).has_value());
   EXPECT_FALSE(event_in("not JSON").has_value());
+}
+
+TEST(UnmeasuredJob, GrowsToThousandsOfMachines) {
+  const Job job = unmeasured_job(2000);
+  EXPECT_EQ(job.shapes.most_machines(), 2000);
+  EXPECT_EQ(job.shapes[*job.shapes.best(1500)], (Shape{1500, 1}));
 }
 
 }  // namespace

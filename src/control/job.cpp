@@ -11,6 +11,8 @@ namespace {
 
 /// Data parallel jobs grow no wider: tables of changes grow with the square, and predictions reach no further.
 constexpr int kWidest = 256;
+/// Where every machine counts for one and every change costs the same there are no such tables.
+constexpr int kWidestUnmeasured = 4096;
 
 Result<Shapes> data_parallel_shapes(const Profile& profile, const InstanceType& type, const Catalog& catalog,
                                     int most_machines) {
@@ -69,7 +71,7 @@ Result<Job> make_job(const Profile& profile, const Catalog& catalog, const JobRe
 Job unmeasured_job(int most_machines) {
   std::vector<Shape> table;
   std::vector<double> speeds;
-  for (int n = 1; n <= std::clamp(most_machines, 1, kWidest); ++n) {
+  for (int n = 1; n <= std::clamp(most_machines, 1, kWidestUnmeasured); ++n) {
     table.push_back({n, 1});
     speeds.push_back(n);
   }

@@ -22,8 +22,9 @@ bool same(const std::string& a, const std::string& b) {
 Result<std::unique_ptr<Desk>> Desk::open(Loop& loop, const std::string& address, std::uint16_t port, std::string token,
                                          Calls calls) {
   std::unique_ptr<Desk> desk(new Desk(loop, std::move(token), std::move(calls)));
-  auto listener = Listener::open(loop, address, port,
-                                 [self = desk.get()](std::unique_ptr<Link> link) { self->accept(std::move(link)); });
+  auto listener = Listener::open(
+      loop, address, port, [self = desk.get()](std::unique_ptr<Link> link) { self->accept(std::move(link)); },
+      [self = desk.get()](const std::string& why) { self->calls_.failed(why); });
   if (!listener) return unexpected(listener.error());
   desk->listener_ = *std::move(listener);
   return desk;

@@ -20,6 +20,8 @@ class Desk {
     std::function<void(WorkerId, const Hello&)> connected{};
     std::function<void(WorkerId, const Message&)> message{};
     std::function<void(WorkerId)> closed{};
+    /// Somebody could not be let in.
+    std::function<void(const std::string& why)> failed{};
   };
   static Result<std::unique_ptr<Desk>> open(Loop& loop, const std::string& address, std::uint16_t port,
                                             std::string token, Calls calls);

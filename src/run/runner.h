@@ -49,6 +49,8 @@ class Runner {
   // Start and end.
   Result<void> open();
   std::unique_ptr<Crew> make_crew(std::int64_t formation);
+  void check_file_limit();
+  void not_let_in(const std::string& why);
   Result<void> restore();
   void begin_training();
   void stop(int signal);
@@ -105,7 +107,10 @@ class Runner {
   std::int64_t end_sample() const;
   void say(const std::string& text);
   void remark(const std::string& text);
-  void write_processes();
+  void note_processes();
+  /// processes.json, which is for people.
+  void list_processes();
+  void list_processes_soon();
   std::filesystem::path checkpoints() const;
   void report();
 
@@ -131,6 +136,9 @@ class Runner {
   Timer boundary_{loop_};
   Timer decision_{loop_};  ///< until then no step is leased
   Timer patience_{loop_};  ///< with the end
+  Timer list_{loop_};      ///< until processes.json is written
+  bool listing_ = false;
+  bool told_not_let_in_ = false;
   Phase phase_ = Phase::attaching;
   std::map<WorkerId, Member> members_{};  ///< everyone welcomed and not gone
   std::map<WorkerId, Seconds> closed_{};  ///< whose connection broke, when

@@ -12,12 +12,18 @@
 #include "data/checkpoint.h"
 #include "predict/checkpoint_interval.h"
 #include "run/runner.h"
+#include "wire/file_limit.h"
 
 namespace mayfly {
 namespace {
 
 constexpr Seconds kPulse{0.25};
 constexpr Seconds kReport{0.5};
+constexpr std::int64_t kOwnFiles = 64;
+/// Its connection, its process, and for a moment a second connection.
+constexpr std::int64_t kFilesPerMachine = 3;
+/// processes.json waits so long for others that come, for each one in it: a long list takes longer to write.
+constexpr Seconds kListEach{1e-4};
 /// A formation that takes longer has a member that is alive and does not work.
 constexpr Seconds kFormationPatience{10};
 /// Before a broken mesh is built again with the same members; a lost one is usually known by then.
@@ -66,7 +72,8 @@ Result<void> Runner::open() {
   Desk::Calls calls{.hello = [this](const Hello& word) { return hello(word); },
                     .connected = [this](WorkerId worker, const Hello& word) { connected(worker, word); },
                     .message = [this](WorkerId worker, const Message& message) { hear(worker, message); },
-                    .closed = [this](WorkerId worker) { link_closed(worker); }};
+                    .closed = [this](WorkerId worker) { link_closed(worker); },
+                    .failed = [this](const std::string& why) { not_let_in(why); }};
   auto desk = Desk::open(loop_, inputs_.address,
                          static_cast<std::uint16_t>(parse_integer(port.value_or("0")).value_or(0)), token_, calls);
   if (!desk && port) desk = Desk::open(loop_, inputs_.address, 0, token_, calls);
@@ -89,7 +96,7 @@ Result<void> Runner::open() {
       loop_, inputs_, std::move(engine), [this] { return now(); },
       LocalMachines::Calls{.ended = [this](int launch, const Ending& ending) { machine_ended(launch, ending); },
                            .say = [this](const std::string& text) { say(text); },
-                           .changed = [this] { write_processes(); }});
+                           .changed = [this] { note_processes(); }});
   const Json processes = Json::parse(store_.noted("processes").value_or("[]"), nullptr, false);
   first_launch_ = parse_integer(store_.noted("launch").value_or("0")).value_or(0);
   if (controller_.finished()) machines_->close();
@@ -104,7 +111,24 @@ Result<void> Runner::open() {
   } else {
     patience_.start(2 * inputs_.times.lease, [this] { begin_training(); });
   }
+  check_file_limit();
   return {};
+}
+
+void Runner::check_file_limit() {
+  const std::int64_t limit = raised_file_limit();
+  const std::int64_t machines = inputs_.job->shapes.most_machines() + inputs_.servers.count;
+  const std::int64_t needed = kOwnFiles + kFilesPerMachine * machines;
+  if (limit >= needed) return;
+  say(fmt::format(
+      "{} machines may need {} open files, {} are allowed: raise the hard limit (ulimit -Hn), or the last ones "
+      "cannot connect",
+      machines, needed, limit));
+}
+
+void Runner::not_let_in(const std::string& why) {
+  if (std::exchange(told_not_let_in_, true)) return;
+  say(fmt::format("somebody cannot connect to the controller: {}; tried again until it works", why));
 }
 
 Result<void> Runner::restore() {
@@ -298,8 +322,14 @@ void Runner::end_when_empty() {
   if (phase_ == Phase::ending && machines_ && machines_->running() == 0) loop_.stop();
 }
 
-void Runner::write_processes() {
+void Runner::note_processes() {
   if (!machines_) return;
+  static_cast<void>(store_.note("processes", machines_->processes().dump()));
+  static_cast<void>(store_.note("launch", std::to_string(machines_->next_launch())));
+  list_processes();
+}
+
+void Runner::list_processes() {
   Json workers = Json::array();
   Json servers = Json::array();
   for (const auto& [worker, member] : members_) {
@@ -308,8 +338,14 @@ void Runner::write_processes() {
   }
   const Json document{{"controller", ::getpid()}, {"front", ::getppid()}, {"workers", workers}, {"servers", servers}};
   static_cast<void>(save_text(inputs_.directory / "processes.json", document.dump() + "\n"));
-  static_cast<void>(store_.note("processes", machines_->processes().dump()));
-  static_cast<void>(store_.note("launch", std::to_string(machines_->next_launch())));
+}
+
+void Runner::list_processes_soon() {
+  if (std::exchange(listing_, true)) return;
+  list_.start(kListEach * static_cast<double>(members_.size()), [this] {
+    listing_ = false;
+    list_processes();
+  });
 }
 
 void Runner::report() {

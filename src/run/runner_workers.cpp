@@ -43,7 +43,7 @@ void Runner::connected(WorkerId worker, const Hello& hello) {
   closed_.erase(worker);
   Member& member = members_[worker];
   member.launch = hello.slot;
-  write_processes();
+  list_processes_soon();
   if (!hello.worker || !member.joined) return;
   const bool stood = crew_->stands(worker);
   crew_->arrived(worker, hello.sample, hello.pending);

@@ -109,6 +109,7 @@ void ServerCrew::roll_back(const std::string& checkpoint, std::int64_t sample, L
   ledger_ = std::move(ledger);
   checkpoint_ = checkpoint;
   commits_.clear();
+  while (!history_.empty() && history_.back() > sample) history_.pop_back();
   arrange();
 }
 

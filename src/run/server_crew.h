@@ -145,7 +145,7 @@ class ServerCrew final : public Crew {
   std::int64_t step_samples_ = 0;
   std::vector<std::int64_t> to_commit_{};  ///< returned by hear()
   std::deque<Commit> commits_{};           ///< the last ones, oldest first
-  std::deque<std::int64_t> history_{};     ///< states of the last updates
+  std::deque<std::int64_t> history_{};     ///< states of the last updates, rising
   bool evaluate_ = false;
   std::optional<std::int64_t> evaluation_{};  ///< the lease that looks at the validation set
   bool save_wanted_ = false;

@@ -15,6 +15,39 @@ constexpr std::size_t kCommitsKept = 16;
 /// Updates back to which staleness is counted.
 constexpr std::size_t kHistory = 4096;
 
+/// First and count of each run of numbers that follow each other: the parts of a step usually do.
+std::vector<std::int64_t> runs(const std::vector<std::int64_t>& numbers) {
+  std::vector<std::int64_t> found;
+  for (const std::int64_t number : numbers) {
+    if (!found.empty() && found[found.size() - 2] + found.back() == number) {
+      ++found.back();
+    } else {
+      found.insert(found.end(), {number, 1});
+    }
+  }
+  return found;
+}
+
+/// Written at every update, so short, and as text at once.
+std::string record_of(const Commit& commit) {
+  return fmt::format("[{},{},{},{},{},[{}]]", commit.formation, commit.from, commit.sample, commit.step, commit.workers,
+                     fmt::join(runs(commit.leases), ","));
+}
+
+std::optional<Commit> commit_in(const Json& record) {
+  if (!record.is_array() || record.size() != 6) return std::nullopt;
+  Commit commit{.formation = record[0],
+                .from = record[1],
+                .sample = record[2],
+                .leases = {},
+                .step = record[3],
+                .workers = record[4]};
+  for (std::size_t at = 0; at + 1 < record[5].size(); at += 2) {
+    for (std::int64_t i = 0; i < record[5][at + 1]; ++i) commit.leases.push_back(record[5][at].get<std::int64_t>() + i);
+  }
+  return commit;
+}
+
 }  // namespace
 
 std::optional<Crew::Step> ServerCrew::hear(WorkerId from, const Message& message) {
@@ -108,8 +141,7 @@ Crew::Step ServerCrew::update(const std::vector<std::int64_t>& leases) const {
 }
 
 double ServerCrew::staleness(const Pushed& pushed) const {
-  return static_cast<double>(
-      std::count_if(history_.begin(), history_.end(), [&](std::int64_t sample) { return sample > pushed.sample; }));
+  return static_cast<double>(history_.end() - std::upper_bound(history_.begin(), history_.end(), pushed.sample));
 }
 
 void ServerCrew::commit() {
@@ -162,8 +194,9 @@ void ServerCrew::give_leases() {
     const SampleRange range = ledger_.lease(batch, end_);
     if (range.count > 0) give(worker, range, static_cast<double>(range.count) / options_.batch);
   }
+  if (!evaluate_) return;
   const auto free = idle();
-  if (evaluate_ && !free.empty()) give(free.front(), {.first = sample_}, 0);
+  if (!free.empty()) give(free.front(), {.first = sample_}, 0);
 }
 
 /// bsp: the next samples, in parts as the workers' speeds say; more parts than workers where samples left behind lie
@@ -286,18 +319,19 @@ std::string ServerCrew::record() const {
     after.commit(range);
     sample += range.count;
   }
-  Json ledger = Json::array();
-  for (const SampleRange& range : after.committed()) ledger.push_back({range.first, range.count});
-  Json commits = Json::array();
-  for (const Commit& commit : commits_) commits.push_back(encoded(commit));
+  std::vector<std::string> ranges;
+  for (const SampleRange& range : after.committed()) ranges.push_back(fmt::format("[{},{}]", range.first, range.count));
+  std::vector<std::string> commits;
+  for (const Commit& commit : commits_) commits.push_back(record_of(commit));
   if (!to_commit_.empty())
-    commits.push_back(encoded(Commit{.formation = formation_,
-                                     .from = sample_,
-                                     .sample = sample,
-                                     .leases = to_commit_,
-                                     .step = step_number(),
-                                     .workers = std::max(1, static_cast<int>(members_.size()))}));
-  return Json{{"servers", servers}, {"ledger", ledger}, {"commits", commits}}.dump();
+    commits.push_back(record_of({.formation = formation_,
+                                 .from = sample_,
+                                 .sample = sample,
+                                 .leases = to_commit_,
+                                 .step = step_number(),
+                                 .workers = std::max(1, static_cast<int>(members_.size()))}));
+  return fmt::format(R"({{"servers":{},"ledger":[{}],"commits":[{}]}})", servers.dump(), fmt::join(ranges, ","),
+                     fmt::join(commits, ","));
 }
 
 void ServerCrew::restore(const std::string& record, std::int64_t committed) {
@@ -315,9 +349,8 @@ void ServerCrew::restore(const std::string& record, std::int64_t committed) {
   // Written before a roll-back that the store knows of: nobody holds what follows from it.
   if (!ledger || ledger->samples() != committed) return servers_.clear();
   ledger_ = *std::move(ledger);
-  for (const Json& text : json.value("commits", Json::array())) {
-    const auto message = decoded(text.get<std::string>());
-    if (message && std::holds_alternative<Commit>(*message)) commits_.push_back(std::get<Commit>(*message));
+  for (const Json& one : json.value("commits", Json::array())) {
+    if (auto commit = commit_in(one)) commits_.push_back(*std::move(commit));
   }
 }
 

@@ -260,6 +260,46 @@ TEST(ServerCrew, IsRestoredWithItsGapsAndTellsServersWhatTheyMissed) {
   EXPECT_TRUE(std::holds_alternative<Serve>(std::next(told)->message));
 }
 
+// Of a step in three parts the second is left behind, and becomes lease 4.
+TEST(ServerCrew, AStepOfSeveralLeasesIsRestoredWhole) {
+  Stage stage({.sync = Sync::bsp});
+  stage.serve({100});
+  stage.train(3);
+  stage.crew.gone(2);
+  stage.push(1);
+  stage.push(3);
+  ASSERT_EQ(stage.last<Lease>(1).lease, 4);
+  ASSERT_TRUE(stage.push(1));
+  ServerCrew later({.servers = {.sync = Sync::bsp}, .batch = 8}, stage.crew.formation());
+  later.restore(stage.crew.record(), 8);
+  stage.commit();
+  later.arrived(100, 0);
+  ASSERT_TRUE(later.assign(1, {1}, 8));
+  const auto letters = later.letters();
+  const auto told = std::find_if(letters.begin(), letters.end(), [](const Crew::Letter& letter) {
+    return std::holds_alternative<Commit>(letter.message);
+  });
+  ASSERT_NE(told, letters.end());
+  EXPECT_EQ(std::get<Commit>(told->message), stage.last<Commit>(100));
+  EXPECT_EQ(std::get<Commit>(told->message).leases, (std::vector<std::int64_t>{1, 3, 4}));
+}
+
+TEST(ServerCrew, StatesThatWereRolledBackMakeNothingStale) {
+  Stage stage({.sync = Sync::asp});
+  stage.serve({100});
+  stage.train(1);
+  for (int update = 0; update < 2; ++update) {
+    stage.push(1);
+    stage.commit();
+  }
+  stage.crew.roll_back("checkpoint-0", 8, *Ledger::restored({{0, 8}}));
+  stage.stand();
+  ASSERT_EQ(stage.last<Lease>(1).sample, 8);
+  const auto step = stage.push(1);
+  ASSERT_TRUE(step);
+  EXPECT_EQ(step->staleness, 0);
+}
+
 TEST(ServerCrew, ARecordFromBeforeARollBackIsNotBelieved) {
   Stage stage({.sync = Sync::asp});
   stage.serve({100});

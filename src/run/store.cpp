@@ -15,13 +15,15 @@ struct Store::Parts {
   sqlite3* base = nullptr;
   sqlite3_stmt* insert = nullptr;
   sqlite3_stmt* replace = nullptr;
+  sqlite3_stmt* keep = nullptr;
+  sqlite3_stmt* begin = nullptr;
+  sqlite3_stmt* commit = nullptr;
   int lock = -1;
   std::optional<TimedEvent> last{};  ///< where the last line is a step
   sqlite3_int64 last_row = 0;
 
   ~Parts() {
-    sqlite3_finalize(insert);
-    sqlite3_finalize(replace);
+    for (sqlite3_stmt* statement : {insert, replace, keep, begin, commit}) sqlite3_finalize(statement);
     sqlite3_close(base);
     if (lock >= 0) ::close(lock);
   }
@@ -32,16 +34,24 @@ struct Store::Parts {
     if (sqlite3_exec(base, sql, nullptr, nullptr, nullptr) != SQLITE_OK) return failed("cannot write");
     return {};
   }
-  Result<void> write(sqlite3_stmt* statement, std::string_view line, std::optional<sqlite3_int64> row) {
-    sqlite3_bind_text(statement, 1, line.data(), static_cast<int>(line.size()), SQLITE_TRANSIENT);
-    if (row) sqlite3_bind_int64(statement, 2, *row);
+  /// Once for all: reading the statement takes longer than carrying it out.
+  Result<void> prepare(const char* sql, sqlite3_stmt** statement) const {
+    if (sqlite3_prepare_v3(base, sql, -1, SQLITE_PREPARE_PERSISTENT, statement, nullptr) != SQLITE_OK)
+      return failed("cannot prepare");
+    return {};
+  }
+  static void bind(sqlite3_stmt* statement, int place, std::string_view text) {
+    sqlite3_bind_text(statement, place, text.data(), static_cast<int>(text.size()), SQLITE_TRANSIENT);
+  }
+  Result<void> carry_out(sqlite3_stmt* statement) const {
     const int code = sqlite3_step(statement);
     sqlite3_reset(statement);
     if (code != SQLITE_DONE) return failed("cannot write");
     return {};
   }
   Result<void> add(std::string_view line) {
-    if (const auto ok = write(insert, line, std::nullopt); !ok) return ok;
+    bind(insert, 1, line);
+    if (const auto ok = carry_out(insert); !ok) return ok;
     last_row = sqlite3_last_insert_rowid(base);
     return {};
   }
@@ -68,10 +78,15 @@ Result<Store> Store::open(const std::filesystem::path& path) {
                           "CREATE TABLE IF NOT EXISTS note(key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID"}) {
     if (const auto ok = parts->execute(sql); !ok) return unexpected(ok.error());
   }
-  if (sqlite3_prepare_v2(parts->base, "INSERT INTO line(text) VALUES(?1)", -1, &parts->insert, nullptr) != SQLITE_OK ||
-      sqlite3_prepare_v2(parts->base, "UPDATE line SET text = ?1 WHERE id = ?2", -1, &parts->replace, nullptr) !=
-          SQLITE_OK)
-    return unexpected(parts->failed("cannot prepare").error());
+  for (const auto& [sql, statement] :
+       {std::pair{"INSERT INTO line(text) VALUES(?1)", &parts->insert},
+        {"UPDATE line SET text = ?1 WHERE id = ?2", &parts->replace},
+        {"INSERT INTO note(key, value) VALUES(?1, ?2) ON CONFLICT(key) DO UPDATE SET value = excluded.value",
+         &parts->keep},
+        {"BEGIN", &parts->begin},
+        {"COMMIT", &parts->commit}}) {
+    if (const auto ok = parts->prepare(sql, statement); !ok) return unexpected(ok.error());
+  }
   return Store(std::move(parts));
 }
 
@@ -84,8 +99,9 @@ Result<void> Store::append(const TimedEvent& event) {
     auto& whole = std::get<StepCommitted>(joined.event);
     whole.first_sample = before->first_sample;
     whole.samples += before->samples;
-    if (const auto ok = parts_->write(parts_->replace, journal_line(joined.time, joined.event), parts_->last_row); !ok)
-      return ok;
+    Parts::bind(parts_->replace, 1, journal_line(joined.time, joined.event));
+    sqlite3_bind_int64(parts_->replace, 2, parts_->last_row);
+    if (const auto ok = parts_->carry_out(parts_->replace); !ok) return ok;
     parts_->last = joined;
     return {};
   }
@@ -97,10 +113,10 @@ Result<void> Store::append(const TimedEvent& event) {
 
 Result<void> Store::append(const TimedEvent& event, std::string_view key, std::string_view value) {
   const auto before = parts_->last;
-  if (const auto ok = parts_->execute("BEGIN"); !ok) return ok;
+  if (const auto ok = parts_->carry_out(parts_->begin); !ok) return ok;
   auto written = append(event);
   if (written) written = note(key, value);
-  if (written) written = parts_->execute("COMMIT");
+  if (written) written = parts_->carry_out(parts_->commit);
   if (written) return {};
   parts_->last = before;
   static_cast<void>(parts_->execute("ROLLBACK"));
@@ -127,14 +143,9 @@ Result<std::vector<std::string>> Store::lines() const {
 }
 
 Result<void> Store::note(std::string_view key, std::string_view value) {
-  sqlite3_stmt* statement = nullptr;
-  if (sqlite3_prepare_v2(parts_->base, "INSERT OR REPLACE INTO note(value, key) VALUES(?1, ?2)", -1, &statement,
-                         nullptr) != SQLITE_OK)
-    return parts_->failed("cannot prepare");
-  sqlite3_bind_text(statement, 2, key.data(), static_cast<int>(key.size()), SQLITE_TRANSIENT);
-  auto written = parts_->write(statement, value, std::nullopt);
-  sqlite3_finalize(statement);
-  return written;
+  Parts::bind(parts_->keep, 1, key);
+  Parts::bind(parts_->keep, 2, value);
+  return parts_->carry_out(parts_->keep);
 }
 
 std::optional<std::string> Store::noted(std::string_view key) const {

@@ -12,6 +12,7 @@
 #include "train/log.h"
 #include "train/server.h"
 #include "train/worker.h"
+#include "wire/file_limit.h"
 
 namespace {
 
@@ -127,6 +128,7 @@ int main(int argc, char** argv) {
     program.parse(argc, argv);
     if (!server->parsed()) return work<mayfly::Worker>(flags);
     mayfly::log_as("server");
+    mayfly::raised_file_limit();  // a connection for each worker
     return work<mayfly::Server>(flags);
   } catch (const CLI::ParseError& error) {
     return program.exit(error) == 0 ? 0 : mayfly::Member::kUnable;

@@ -2,7 +2,6 @@
 #include <poll.h>
 #include <sys/socket.h>
 
-#include <array>
 #include <cerrno>
 #include <chrono>
 #include <utility>
@@ -30,7 +29,8 @@ void keep_private(int descriptor) { ::fcntl(descriptor, F_SETFD, FD_CLOEXEC); }
 }  // namespace
 
 struct Link::Parts : std::enable_shared_from_this<Parts> {
-  explicit Parts(tcp::socket connected) : socket(std::move(connected)), patience(socket.get_executor()) {
+  Parts(tcp::socket connected, Loop& owner)
+      : socket(std::move(connected)), patience(socket.get_executor()), loop(owner.parts()) {
     asio::error_code ignored;
     keep_private(socket.native_handle());
     socket.set_option(tcp::no_delay(true), ignored);
@@ -38,6 +38,7 @@ struct Link::Parts : std::enable_shared_from_this<Parts> {
   }
 
   void read();
+  void read_now();
   void take(std::string_view bytes);
   void send(std::string frame);
   void write_rest();
@@ -49,9 +50,9 @@ struct Link::Parts : std::enable_shared_from_this<Parts> {
 
   tcp::socket socket;
   asio::steady_timer patience;
+  Loop::Parts& loop;
   Calls calls{};
   FrameReader frames{};
-  std::array<char, 1 << 16> buffer{};
   std::string unsent{};
   bool reading = false;
   bool waiting = false;  ///< for room to send
@@ -61,14 +62,20 @@ struct Link::Parts : std::enable_shared_from_this<Parts> {
 
 void Link::Parts::read() {
   reading = true;
-  socket.async_read_some(asio::buffer(buffer), [self = shared_from_this()](asio::error_code error, std::size_t size) {
-    if (error) {
-      const bool ended = error == asio::error::eof;
-      return self->fail(ended ? "closed by the peer" : "connection broken: " + error.message());
-    }
-    if (self->heard) self->take({self->buffer.data(), size});
+  socket.async_wait(tcp::socket::wait_read, [self = shared_from_this()](asio::error_code error) {
+    if (error) return self->fail("connection broken: " + error.message());
+    self->read_now();
     if (self->socket.is_open()) self->read();
   });
+}
+
+void Link::Parts::read_now() {
+  asio::error_code error;
+  const std::size_t size = socket.read_some(asio::buffer(loop.incoming), error);
+  if (error == asio::error::would_block) return;
+  if (error == asio::error::eof) return fail("closed by the peer");
+  if (error) return fail("connection broken: " + error.message());
+  if (heard) take({loop.incoming.data(), size});
 }
 
 void Link::Parts::take(std::string_view bytes) {
@@ -155,11 +162,13 @@ namespace {
 class TcpListener : public Listener {
  public:
   struct Parts : std::enable_shared_from_this<Parts> {
-    explicit Parts(Loop& loop) : acceptor(loop.parts().context), pause(loop.parts().context) {}
+    explicit Parts(Loop& owner) : loop(owner), acceptor(owner.parts().context), pause(owner.parts().context) {}
     void accept();
+    Loop& loop;
     tcp::acceptor acceptor;
     asio::steady_timer pause;
     std::function<void(std::unique_ptr<Link>)> accepted{};
+    std::function<void(const std::string&)> failed{};
   };
   explicit TcpListener(std::shared_ptr<Parts> parts) : parts_(std::move(parts)) {}
   ~TcpListener() override {
@@ -181,9 +190,10 @@ void TcpListener::Parts::accept() {
     if (!self->acceptor.is_open()) return;
     if (!error) {
       self->accept();
-      return self->accepted(std::make_unique<Link>(std::make_shared<Link::Parts>(std::move(socket))));
+      return self->accepted(std::make_unique<Link>(std::make_shared<Link::Parts>(std::move(socket), self->loop)));
     }
     // Out of descriptors, or the peer has gone already: not the end of listening.
+    if (self->failed) self->failed(error.message());
     self->pause.expires_after(std::chrono::milliseconds(100));
     self->pause.async_wait([self](asio::error_code stopped) {
       if (!stopped && self->acceptor.is_open()) self->accept();
@@ -227,7 +237,8 @@ bool meets_itself(const tcp::socket& socket) {
 }  // namespace
 
 Result<std::unique_ptr<Listener>> Listener::open(Loop& loop, const std::string& address, std::uint16_t port,
-                                                 std::function<void(std::unique_ptr<Link>)> accepted) {
+                                                 std::function<void(std::unique_ptr<Link>)> accepted,
+                                                 std::function<void(const std::string&)> failed) {
   asio::error_code error;
   const auto ip = asio::ip::make_address(address, error);
   if (error) return mayfly::fail("listen on '{}': want an address such as 127.0.0.1", address);
@@ -240,6 +251,7 @@ Result<std::unique_ptr<Listener>> Listener::open(Loop& loop, const std::string& 
   if (!error) parts->acceptor.listen(asio::socket_base::max_listen_connections, error);
   if (error) return mayfly::fail("listen on {}:{}: {}", address, port, error.message());
   parts->accepted = std::move(accepted);
+  parts->failed = std::move(failed);
   parts->accept();
   return std::make_unique<TcpListener>(std::move(parts));
 }
@@ -254,7 +266,7 @@ Result<std::unique_ptr<Link>> connect(Loop& loop, const std::string& host, std::
     tcp::socket socket(context);
     error = attempt(socket, entry.endpoint(), end);
     if (!error && meets_itself(socket)) error = asio::error::connection_refused;
-    if (!error) return std::make_unique<Link>(std::make_shared<Link::Parts>(std::move(socket)));
+    if (!error) return std::make_unique<Link>(std::make_shared<Link::Parts>(std::move(socket), loop));
   }
   return fail("{}:{}: {}", host, port, error.message());
 }

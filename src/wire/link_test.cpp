@@ -1,6 +1,7 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -223,6 +224,38 @@ TEST(Connect, SaysWhatIsWrong) {
   const auto unknown = connect(loop, "no-such-host.invalid", 1, Seconds(1));
   ASSERT_FALSE(unknown);
   EXPECT_NE(unknown.error().message.find("no-such-host.invalid"), std::string::npos);
+}
+
+// One descriptor is left, which the visitor's own end takes. Afterwards there are enough, and it is let in.
+TEST(Listener, SaysWhyNobodyCanBeLetInAndTriesAgain) {
+  Loop loop;
+  std::string why;
+  bool let_in = false;
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const auto listener = Listener::open(
+      loop, "127.0.0.1", 0,
+      [&](std::unique_ptr<Link>) {
+        let_in = true;
+        loop.stop();
+      },
+      [&](const std::string& reason) {
+        why = reason;
+        ::setrlimit(RLIMIT_NOFILE, &before);
+      });
+  ASSERT_TRUE(listener);
+  const int next = ::dup(STDIN_FILENO);
+  ::close(next);
+  const rlimit tight{.rlim_cur = static_cast<rlim_t>(next) + 1, .rlim_max = before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &tight), 0);
+  const int visitor = plain_socket((*listener)->port());
+  Timer late(loop);
+  late.start(Seconds(10), [&] { loop.stop(); });
+  loop.run();
+  ::setrlimit(RLIMIT_NOFILE, &before);
+  ::close(visitor);
+  EXPECT_EQ(why, "Too many open files");
+  EXPECT_TRUE(let_in);
 }
 
 }  // namespace

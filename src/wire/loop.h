@@ -73,9 +73,11 @@ class Link {
 /// Accepts connections on an address of this machine.
 class Listener {
  public:
-  /// Port 0: any that is free.
+  /// Port 0: any that is free. `failed` is told why somebody could not be let in, usually that there are too many open
+  /// files; whoever it was is tried again.
   static Result<std::unique_ptr<Listener>> open(Loop& loop, const std::string& address, std::uint16_t port,
-                                                std::function<void(std::unique_ptr<Link>)> accepted);
+                                                std::function<void(std::unique_ptr<Link>)> accepted,
+                                                std::function<void(const std::string&)> failed = {});
   virtual ~Listener() = default;
   virtual std::uint16_t port() const = 0;
 };
