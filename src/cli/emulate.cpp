@@ -24,10 +24,10 @@ Result<MachineRole> function_role(const std::string& name, RunSetup& setup) {
   const auto* platform = setup.profile && setup.profile->serverless
                              ? setup.catalog.find_function(setup.profile->serverless->platform)
                              : &functions.front();
-  const MachineRole role{.type = name,
-                         .market = Market::serverless,
-                         .price = type->on_demand->rate,
-                         .limits = {.memory_mib = *memory, .lifetime = platform->timeout}};
+  MachineRole role{.type = name,
+                   .market = Market::serverless,
+                   .price = type->on_demand->rate,
+                   .limits = {.memory_mib = memory, .lifetime = platform->timeout}};
   auto& types = setup.catalog.types;
   if (setup.catalog.find(name) == nullptr)
     types.insert(std::lower_bound(types.begin(), types.end(), name,

@@ -84,7 +84,7 @@ void Guard::watch_loss(const Crew::Step& step, const Standing& standing, Finding
   if (standing.now - estimated_at_ >= kBetweenEstimates) {
     estimated_at_ = standing.now;
     const auto samples = losses_.samples_to(*inputs_.spec.loss);
-    if (samples && samples->middle && samples->p90) findings.estimated = *samples->middle;
+    if (samples && samples->middle && samples->p90) findings.estimated = samples->middle;
   }
   // Until the loss is there the end stays ahead.
   const double ahead = committed + 10.0 * inputs_.spec.train->batch;

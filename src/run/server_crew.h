@@ -4,6 +4,7 @@
 #include <deque>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "job/train_spec.h"
 #include "run/crew.h"
@@ -25,7 +26,7 @@ class ServerCrew final : public Crew {
     bool sum = false;  ///< losses are added up: every gradient counts as it is
   };
   /// `formation`: the last number that was ever used.
-  ServerCrew(Options options, std::int64_t formation) : options_(options), formation_(formation) {
+  ServerCrew(Options options, std::int64_t formation) : options_(std::move(options)), formation_(formation) {
     options_.servers.count = std::max(1, options_.servers.count);
   }
 
