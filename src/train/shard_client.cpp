@@ -199,7 +199,7 @@ void TcpShardClient::queue(Peer& peer, Job job) {
     last->part = {.first = next->part.first, .count = next->part.count + last->part.count};
     last->values = values_.subspan(last->part.first, last->part.count);
   } else {
-    peer.jobs.push_back(std::move(job));
+    peer.jobs.push_back(job);
   }
   work_.notify_all();
 }

@@ -232,7 +232,7 @@ Result<ShardRange> TcpShardServer::meet(Guest& guest) {
     const std::lock_guard lock(mutex_);
     guest.formation = formation;
   }
-  const auto range = held_.range(formation, [&] { return link.hung_up(); });
+  auto range = held_.range(formation, [&] { return link.hung_up(); });
   if (!range) return range;
   const DataHeader welcome{.kind = Kind::welcome, .formation = formation, .first = range->first, .count = range->count};
   if (auto said = link.send(welcome); !said) return unexpected(said.error());

@@ -40,7 +40,7 @@ struct Link::Parts : std::enable_shared_from_this<Parts> {
   void read();
   void read_now();
   void take(std::string_view bytes);
-  void send(std::string frame);
+  void send(const std::string& frame);
   void write_rest();
   /// Writes what the system takes now; an error is left to the reading side to find.
   void push();
@@ -90,7 +90,7 @@ void Link::Parts::take(std::string_view bytes) {
   }
 }
 
-void Link::Parts::send(std::string frame) {
+void Link::Parts::send(const std::string& frame) {
   if (leaving || !socket.is_open()) return;
   unsent += frame;
   if (!waiting) push();
