@@ -17,7 +17,7 @@
 #include "cli/emulate.h"
 #include "cli/plan_text.h"
 #include "cli/question.h"
-#include "predict/worker.h"
+#include "cli/server_setup.h"
 
 namespace mayfly::cli {
 namespace {
@@ -164,60 +164,11 @@ std::vector<MachineRole> cheapest_addition(const RunSetup& setup, PlanRequest re
     roles.insert(roles.end(), static_cast<std::size_t>(more.count),
                  {more.type, Market::on_demand, (*type)->on_demand->rate});
   }
-  if (setup.hold_back) std::for_each(roles.begin(), roles.end(), setup.hold_back);
+  for (MachineRole& role : roles) {
+    set_batch(setup, role);
+    if (setup.hold_back) setup.hold_back(role);
+  }
   return roles;
-}
-
-/// The machines of the job's servers, and what they cost where machines cost something.
-Result<void> set_servers(RunSetup& setup) {
-  auto& spec = setup.inputs.spec.train->servers;
-  if (!spec) return {};
-  ServerRole& servers = setup.inputs.servers;
-  if (spec->count == 0 && setup.plan.contains("servers") && setup.plan["servers"].is_array()) {
-    for (const Json& line : setup.plan["servers"]) spec->count += line.is_object() ? line.value("n", 0) : 0;
-  }
-  spec->count = std::max(1, spec->count);
-  servers.count = spec->count * (1 + spec->standby);
-  servers.type = setup.profile ? setup.profile->server.type : spec->type;
-  if (servers.type.empty()) servers.type = setup.catalog.server_type;
-  if (!setup.inputs.priced || servers.type.empty()) return {};
-  const auto type = lookup(setup.catalog, servers.type);
-  if (!type) return unexpected(type.error());
-  // Profile and catalogue are those of the slower world by now.
-  if (setup.inputs.emulation && setup.inputs.emulation->slowdown)
-    servers.limits.network =
-        setup.profile && setup.profile->server.network ? setup.profile->server.network : (*type)->usable_network();
-  if (setup.profile && setup.profile->server.price) {
-    servers.price = *setup.profile->server.price;
-  } else if ((*type)->on_demand) {
-    servers.price = (*type)->on_demand->rate;
-  }
-  return {};
-}
-
-/// A profile tells how fast machines are; how gradients meet is the job's affair.
-void fit_to_job(const JobSpec& spec, const Catalog& catalog, Profile& profile) {
-  if (profile.pipeline) return;
-  const auto& servers = spec.train->servers;
-  profile.exchange = servers ? Exchange::server : Exchange::all_reduce;
-  if (!servers) return;
-  profile.sync = servers->sync == ServersSpec::Sync::bsp ? Sync::bsp : Sync::asp;
-  for (const std::string& type : {servers->type, profile.server.type, catalog.server_type, spec.instance_type}) {
-    if (type.empty()) continue;
-    profile.server.type = type;
-    break;
-  }
-}
-
-/// Where workers do not wait for each other, each takes the batch that its type does best.
-void set_batches(RunSetup& setup) {
-  const auto& servers = setup.inputs.spec.train->servers;
-  if (!servers || servers->sync == ServersSpec::Sync::bsp || !setup.profile) return;
-  for (MachineRole& role : setup.inputs.roles) {
-    const auto type = lookup(setup.catalog, role.type);
-    const auto worker = type ? make_worker(*setup.profile, **type, setup.catalog) : Result<Worker>(fail("unknown"));
-    if (worker) role.batch = static_cast<int>(worker->batch);
-  }
 }
 
 Result<void> set_weather(const RunFlags& flags, RunSetup& setup) {
@@ -378,7 +329,7 @@ Result<std::variant<std::unique_ptr<RunSetup>, NoPlan>> set_up(const RunFlags& f
   if (flags.engine != "local" && flags.engine != "none") return fail("--engine '{}': want local or none", flags.engine);
   inputs.starts_machines = flags.engine == "local";
   if (const auto set = set_servers(*setup); !set) return unexpected(set.error());
-  set_batches(*setup);
+  for (MachineRole& role : inputs.roles) set_batch(*setup, role);
   inputs.policy = setup->profile ? PolicyName::liveput : PolicyName::ideal;
   if (!flags.policy.empty()) {
     const auto policy = policy_named(flags.policy);

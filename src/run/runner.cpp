@@ -87,14 +87,15 @@ void Runner::begin_training() {
     if (member.joined && !crew_->alive(worker)) missing.push_back(worker);
   }
   const auto before = controller_.generation();
-  const bool trained = std::any_of(missing.begin(), missing.end(), [&](WorkerId id) { return !members_[id].server; });
+  const bool workers_missing =
+      std::any_of(missing.begin(), missing.end(), [&](WorkerId id) { return !members_[id].server; });
   for (const WorkerId worker : missing) lose(worker, "did not come back to the controller");
   for (const int launch : machines_->launches()) {
     const bool attached =
         std::any_of(members_.begin(), members_.end(), [&](const auto& entry) { return entry.second.launch == launch; });
     if (!attached && launch < first_launch_) machines_->kill(launch);
   }
-  if (assigned_ && controller_.generation() == before && !trained) obey(*assigned_);
+  if (assigned_ && controller_.generation() == before && !workers_missing) obey(*assigned_);
   tell_held();
   tell(Tick{});
   deliver();

@@ -91,7 +91,6 @@ class ServerCrew final : public Crew {
   struct Given {
     WorkerId worker = 0;
     SampleRange range{};
-    double share = 1;
     std::optional<Pushed> pushed{};
   };
 

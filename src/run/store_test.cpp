@@ -1,19 +1,15 @@
 #include "run/store.h"
 
 #include <gtest/gtest.h>
-#include <stdlib.h>
+
+#include "support/temp_folder.h"
 
 namespace mayfly {
 namespace {
 
 struct StoreTest : testing::Test {
-  std::filesystem::path folder{};
-  StoreTest() {
-    std::string name = "/tmp/mayfly_store_XXXXXX";
-    folder = ::mkdtemp(name.data());
-  }
-  ~StoreTest() override { std::filesystem::remove_all(folder); }
-  StoreTest(const StoreTest&) = delete;
+  support::TempFolder own{};
+  const std::filesystem::path& folder = own.path();
 };
 
 TEST_F(StoreTest, GivesBackWhatItWasTold) {

@@ -12,9 +12,10 @@ import tempfile
 import time
 
 import network
+import served
 from harness import DIGITS_JOB, HANG_S, TALLY, Failure, Run, Skipped, read_text
 
-CASES = {}
+CASES = dict(served.CASES)
 
 
 def case(function):
@@ -126,12 +127,7 @@ def workers_with_a_notice(start):
 @case
 def the_controller(start):
     run = start(workers=2)
-    for share in (0.05, 0.3, 0.6):
-        run.until(share)
-        first = run.controller()
-        run.hit(first)
-        run.wait("another controller", lambda: run.controller() not in (0, first))
-        run.progress()
+    run.lose_controllers()
     run.finish()
 
 
@@ -166,11 +162,7 @@ def the_controller_and_a_worker(start):
 @case
 def everything_then_resume(start):
     run = start(workers=2)
-    for share in (0.1, 0.5):
-        run.until(share)
-        run.hit([run.front.pid, run.controller(), *run.workers()])
-        run.resume()
-        run.progress()
+    run.lose_everything()
     run.finish()
 
 
@@ -250,111 +242,6 @@ def a_stranger_that_joins_and_goes(start):
     run.hit(guest.pid)
     run.finish()
     guest.wait(HANG_S)
-
-
-def served(sync):
-    """Workers of a job with servers are killed in every way that those of one without are."""
-    def play_it(start):
-        run = start(workers=3, servers=f"count: 2, sync: {sync}")
-        for number in run.rounds(5, workers=2):
-            time.sleep(run.random.uniform(0, 0.2))
-            run.kill_workers((1, 2, 9)[number % 3])
-        run.finish()
-    return play_it
-
-
-for sync_name, sync in (("asp", "asp"), ("bsp", "bsp"), ("ssp", "ssp(2)")):
-    CASES[f"workers_served_{sync_name}"] = served(sync)
-
-
-@case
-def served_to_the_last_sample(start):
-    for sync in ("asp", "bsp", "ssp(1)"):
-        run = start(name=sync[:3], workers=2, epochs=2, servers=f"count: 2, standby: 1, sync: {sync}")
-        run.until(0.2)
-        run.kill_workers(1)
-        run.kill_servers(1)
-        run.finish()
-
-
-@case
-def a_server_that_has_a_standby(start):
-    run = start(workers=3, checkpoint="every: 1h", servers="count: 2, standby: 1, sync: asp")
-    for _ in run.rounds(3, workers=2):
-        run.wait("all servers", lambda: len(run.servers()) >= 4)
-        run.settle()
-        time.sleep(1)  # a new one takes its shard from the other
-        before = run.committed()
-        run.kill_servers(1)
-        run.progress()
-        if run.committed() <= before or run.events("rolled-back"):
-            raise Failure(f"{before} samples were committed, then {run.committed()}")
-    run.finish()
-    if redone := run.summary()["samples_redone"]:
-        raise Failure(f"{redone} samples were trained again")
-
-
-@case
-def a_server_without_a_standby(start):
-    run = start(workers=2, checkpoint="every: 1s", servers="count: 2, sync: asp")
-    for _ in run.rounds(3, workers=2):
-        time.sleep(run.random.uniform(0, 1))
-        run.kill_servers(1)
-    run.finish()
-
-
-@case
-def all_servers_and_workers_at_once(start):
-    run = start(workers=2, checkpoint="every: 1s", servers="count: 2, standby: 1, sync: bsp")
-    for _ in run.rounds(2, workers=2):
-        time.sleep(run.random.uniform(0, 1))
-        run.hit([*run.servers(), *run.workers()])
-    run.finish()
-
-
-@case
-def servers_that_freeze(start):
-    run = start(workers=2, checkpoint="every: 1s", servers="count: 1, standby: 1, sync: asp")
-    for _ in run.rounds(2, workers=2):
-        before = run.servers()
-        run.kill_servers(1, signal.SIGSTOP)
-        run.wait("the frozen to be given up", lambda: set(run.servers()) != set(before))
-        run.progress()
-    run.finish()
-
-
-@case
-def the_controller_of_servers(start):
-    run = start(workers=2, checkpoint="every: 1h", servers="count: 2, sync: asp")
-    for share in (0.05, 0.3, 0.6):
-        run.until(share)
-        first = run.controller()
-        run.hit(first)
-        run.wait("another controller", lambda: run.controller() not in (0, first))
-        run.progress()
-    run.finish()
-    if run.summary()["samples_redone"]:
-        raise Failure("servers that lived on lost what they held")
-
-
-@case
-def the_controller_and_a_server(start):
-    run = start(workers=2, checkpoint="every: 1s", servers="count: 2, sync: bsp")
-    for _ in run.rounds(2, workers=2):
-        run.hit([run.controller(), *run.servers()[:1]])
-        run.progress(run.samples // 10, may_end=True)
-    run.finish()
-
-
-@case
-def servers_and_everything_then_resume(start):
-    run = start(workers=2, checkpoint="every: 1s", servers="count: 2, standby: 1, sync: ssp(2)")
-    for share in (0.1, 0.5):
-        run.until(share)
-        run.hit([run.front.pid, run.controller(), *run.workers(), *run.servers()])
-        run.resume()
-        run.progress()
-    run.finish()
 
 
 def mount_small_disk(folder):

@@ -272,6 +272,21 @@ class Run:
         pids = self.servers()
         return self.hit(self.random.sample(pids, min(count, len(pids))), number)
 
+    def lose_controllers(self):
+        for share in (0.05, 0.3, 0.6):
+            self.until(share)
+            first = self.controller()
+            self.hit(first)
+            self.wait("another controller", lambda: self.controller() not in (0, first))
+            self.progress()
+
+    def lose_everything(self):
+        for share in (0.1, 0.5):
+            self.until(share)
+            self.hit([self.front.pid, self.controller(), *self.workers(), *self.servers()])
+            self.resume()
+            self.progress()
+
     # The end.
 
     def finish(self):

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "data/safetensors.h"
+#include "support/temp_folder.h"
 #include "wire/loop.h"
 
 namespace mayfly::support {
@@ -34,8 +35,6 @@ train:
 class Stage {
  public:
   Stage() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "mayfly-stage.XXXXXX").string();
-    folder = ::mkdtemp(pattern.data());
     terms = {
         .job = kCountJob, .job_file = folder / "job.yaml", .directory = folder, .heartbeat_s = 0.1, .orphan_s = 30};
     listener_ = std::move(
@@ -46,7 +45,6 @@ class Stage {
       ::kill(pid, SIGKILL);
       ::waitpid(pid, nullptr, 0);
     }
-    std::filesystem::remove_all(folder);
   }
 
   /// `flags`: further words for the command line.
@@ -138,7 +136,8 @@ class Stage {
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   }
 
-  std::filesystem::path folder{};
+  TempFolder own{};  ///< outlives what writes into it
+  const std::filesystem::path& folder = own.path();
   Welcome terms{};
   std::map<int, pid_t> processes{};
   std::map<int, Hello> hellos{};
