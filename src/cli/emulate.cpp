@@ -94,6 +94,7 @@ Result<void> read_as(const RunFlags& flags, RunSetup& setup) {
     if (!role) return fail("--as: {}", role.error().message);
     setup.inputs.roles.insert(setup.inputs.roles.end(), static_cast<std::size_t>(machine.count), *role);
   }
+  if (setup.inputs.roles.empty()) return fail("--as '{}': names no machine", flags.as);
   setup.inputs.priced = true;
   return {};
 }

@@ -30,9 +30,10 @@ Result<void> set_servers(RunSetup& setup) {
   servers.count = spec->count * (1 + spec->standby);
   servers.type = setup.profile ? setup.profile->server.type : spec->type;
   if (servers.type.empty()) servers.type = setup.catalog.server_type;
-  if (!setup.inputs.priced || servers.type.empty()) return {};
+  if (servers.type.empty() || (!setup.inputs.priced && spec->type.empty())) return {};
   const auto type = lookup(setup.catalog, servers.type);
-  if (!type) return unexpected(type.error());
+  if (!type) return fail("the servers' machines: {}", type.error().message);
+  if (!setup.inputs.priced) return {};
   if (setup.inputs.emulation && setup.inputs.emulation->slowdown)
     servers.limits.network =
         setup.profile && setup.profile->server.network ? setup.profile->server.network : (*type)->usable_network();
