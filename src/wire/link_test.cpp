@@ -228,6 +228,9 @@ TEST(Connect, SaysWhatIsWrong) {
 
 // One descriptor is left, which the visitor's own end takes. Afterwards there are enough, and it is let in.
 TEST(Listener, SaysWhyNobodyCanBeLetInAndTriesAgain) {
+#ifdef MAYFLY_SANITIZED
+  GTEST_SKIP() << "a sanitizer opens pipes for its own checks, and calls an object invalid when it cannot";
+#endif
   Loop loop;
   std::string why;
   bool let_in = false;
