@@ -6,6 +6,6 @@
 
 Started by `mayfly run` (or with MAYFLY_JOIN and MAYFLY_TOKEN) the script is one worker of many; otherwise it trains alone."""
 from .script import batches, notice, position, step
+from .version import __version__
 
-__all__ = ["batches", "notice", "position", "step"]
-__version__ = "0.1.0"
+__all__ = ["__version__", "batches", "notice", "position", "step"]

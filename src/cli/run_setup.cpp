@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstdlib>
 #include <thread>
 
 #include "base/file.h"
@@ -210,8 +211,12 @@ Result<void> set_script(const std::string& file, RunInputs& inputs) {
   if (!inputs.spec.train->model.is_script()) return {};
   ScriptCommand script{.text = inputs.spec.run,
                        .directory = inputs.job_file.parent_path() / inputs.spec.workdir,
-                       .environment = inputs.spec.envs,
-                       .package = python_package(inputs.program)};
+                       .environment = inputs.spec.envs};
+  if (const auto package = python_package(inputs.program); !package.empty()) {
+    const char* paths = std::getenv("PYTHONPATH");
+    const std::string more = paths != nullptr && *paths != '\0' ? ":" + std::string(paths) : "";
+    script.environment.emplace_back("PYTHONPATH", package.string() + more);
+  }
   std::error_code error;
   if (!std::filesystem::is_directory(script.directory, error))
     return fail("{}: workdir {}: no such folder", file, script.directory.string());

@@ -182,11 +182,6 @@ void LocalEngine::become_script(const std::string& launch) const {
   ::setenv("MAYFLY_JOIN", options_.join.c_str(), 1);
   ::setenv("MAYFLY_SLOT", launch.c_str(), 1);
   ::setenv("PYTHONUNBUFFERED", "1", 0);
-  if (!script.package.empty()) {
-    const char* paths = ::getenv("PYTHONPATH");
-    const bool more = paths != nullptr && *paths != '\0';
-    ::setenv("PYTHONPATH", (script.package.string() + (more ? ":" + std::string(paths) : "")).c_str(), 1);
-  }
   if (::chdir(script.directory.c_str()) != 0) return;
   // The notice goes to the whole group: the shell must outlive it, or the program's hand-over would be cut short.
   const std::string text = "trap : TERM\n" + script.text;

@@ -35,7 +35,6 @@ struct ScriptCommand {
   std::string text{};                 ///< for the shell
   std::filesystem::path directory{};  ///< to run in
   std::vector<std::pair<std::string, std::string>> environment{};
-  std::filesystem::path package{};  ///< folder of the Python package; empty: it is installed
 };
 
 /// How a process ended, for people, and whether it was its own doing: to be killed is weather.
