@@ -138,8 +138,6 @@ class Line:
         self._next_attempt = time.monotonic() + RETRY_S
         hello = {"message": "hello", "protocol": secure.PROTOCOL, "pid": os.getpid(), "role": "worker",
                  "slot": self._slot}
-        if secure.PROTOCOL < 3:
-            hello["token"] = self._token
         if self._terms:
             hello["worker"] = self._terms["worker"]
             if self._sample is not None:

@@ -1,11 +1,11 @@
-"""How a connection begins: both sides prove that they know the run's secret. docs/protocol.md#bytes"""
+"""How a connection begins: both sides prove that they know the run's secret. docs/protocol.md#strangers"""
 import hashlib
 import hmac
 import os
 import socket
 import ssl
 
-PROTOCOL = 2
+PROTOCOL = 3
 MAGIC = b"MAYFLY3\n"
 _RANDOM = 32
 
@@ -90,8 +90,7 @@ def connected(address, token, patience_s):
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if fingerprint:
             sock = _wrapped(sock, fingerprint)
-        if PROTOCOL > 2:
-            greet(sock, secret)
+        greet(sock, secret)
     except BaseException:
         sock.close()
         raise

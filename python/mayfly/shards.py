@@ -29,8 +29,7 @@ class _Server:
         self.address, self._formation, self.first, self.count = address, formation, first, count
         self.sock = secure.connected(secure.address_of(address), token, _CONNECT_S)
         self.sock.settimeout(None)
-        self.sock.sendall(header(HELLO, formation, count=len(token)) + token.encode() if secure.PROTOCOL < 3 else
-                          header(HELLO, formation))
+        self.sock.sendall(header(HELLO, formation))
 
     def meet(self):
         _, first, count = self.expect(WELCOME)
