@@ -102,6 +102,8 @@ class Line:
             if self._sock is not None and now >= self._next_tick:
                 self._tick()
             self._listen()
+        self._wake.close()
+        self._wake_end.close()
 
     def _listen(self):
         pending = isinstance(self._sock, ssl.SSLSocket) and self._sock.pending() > 0
@@ -277,6 +279,14 @@ class Line:
 
     def _close(self):
         self._closing = True
-        if self._sock is not None:
-            secure.shut(self._sock)
+        sock = self._sock
+        if sock is not None:
+            try:
+                # With words unread the system would throw away those that are on their way.
+                socket.socket.shutdown(sock, socket.SHUT_WR)
+                sock.settimeout(FAREWELL_S / 4)
+                while sock.recv(1 << 16):
+                    pass
+            except OSError:
+                pass
         self._hang_up()
