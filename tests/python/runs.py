@@ -11,7 +11,7 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "chaos"))
-from harness import HANG_S, Failure, Run, Skipped, alive, read_text
+from harness import HANG_S, Failure, Run, Skipped, alive, read_bytes, read_text
 
 PACKAGE = os.path.join(HERE, "..", "..", "python")
 # By its shape the same job as mayfly's own `count`.
@@ -38,6 +38,18 @@ def job(pause_s=0.01, servers=False):
                              optimiser="  optimiser: {{kind: sgd, rate: 1}}\n" if servers else "")
 
 
+class ScriptRun(Run):
+    def owned(self):
+        """Every living process that carries this run's token, whatever its name."""
+        token = read_text(f"{self.out}/token").strip().encode()
+        if not token:
+            return super().owned()
+        pids = (int(entry) for entry in os.listdir("/proc") if entry.isdigit())
+        found = [pid for pid in pids if pid != self.front.pid and alive(pid) and
+                 b"MAYFLY_TOKEN=" + token in read_bytes(f"/proc/{pid}/environ")]
+        return found + [pid for pid in super().owned() if pid not in found]
+
+
 class Runs:
     def __init__(self, options, name):
         self.options, self.name, self.run, self.guests = options, name, None, []
@@ -46,7 +58,7 @@ class Runs:
         settings = dict({"samples": 6000, "epochs": 3, "batch": 60, "workers": 2}, **settings)
         if script:
             settings["job"] = job(pause_s, bool(settings.get("servers")))
-        self.run = Run(self.options, self.name, **settings)
+        self.run = ScriptRun(self.options, self.name, **settings)
         self.run.counts = True
         return self.run
 
