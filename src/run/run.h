@@ -51,11 +51,12 @@ struct Shortfall {
 struct RunInputs {
   JobSpec spec{};
   std::string job_text{};
-  std::filesystem::path job_file{};   ///< absolute
-  std::filesystem::path directory{};  ///< of this run; docs/formats.md#run
-  std::filesystem::path program{};    ///< mayfly-train
-  int workers = 1;                    ///< machines to hold
-  std::vector<MachineRole> roles{};   ///< what they play, one each
+  std::filesystem::path job_file{};       ///< absolute
+  std::filesystem::path directory{};      ///< of this run; docs/formats.md#run
+  std::filesystem::path program{};        ///< mayfly-train
+  std::optional<ScriptCommand> script{};  ///< what workers run instead
+  int workers = 1;                        ///< machines to hold
+  std::vector<MachineRole> roles{};       ///< what they play, one each
   ServerRole servers{};
   bool starts_machines = true;           ///< otherwise all of them come by themselves
   bool priced = false;                   ///< roles have prices

@@ -34,6 +34,7 @@ class Runner {
  private:
   struct Member {
     int launch = -1;       ///< -1: came by itself
+    std::int64_t pid = 0;  ///< of the process that said hello: a script's is not the machine's, which is its shell
     bool ready = false;    ///< has loaded everything
     bool joined = false;   ///< the controller knows it
     bool leaving = false;  ///< had its notice

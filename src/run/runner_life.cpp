@@ -85,6 +85,8 @@ Result<void> Runner::open() {
   if (!saved) return saved;
   LocalEngine::Options engine{.program = inputs_.program,
                               .arguments = {"--join", address, "--interface", inputs_.interface},
+                              .script = inputs_.script,
+                              .join = address,
                               .logs = inputs_.directory / "logs",
                               .token = *token,
                               .notice = inputs_.times.notice,
@@ -331,7 +333,9 @@ void Runner::list_processes() {
   Json servers = Json::array();
   for (const auto& [worker, member] : members_) {
     Json& list = member.server ? servers : workers;
-    list.push_back({{"worker", worker}, {"slot", member.launch}, {"pid", machines_->pid(member.launch)}});
+    const std::int64_t pid = machines_->pid(member.launch);
+    list.push_back(
+        {{"worker", worker}, {"slot", member.launch}, {"pid", pid > 0 && member.pid > 0 ? member.pid : pid}});
   }
   const Json document{{"controller", ::getpid()}, {"front", ::getppid()}, {"workers", workers}, {"servers", servers}};
   static_cast<void>(save_text(inputs_.directory / "processes.json", document.dump() + "\n"));

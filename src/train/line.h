@@ -51,6 +51,8 @@ class Line {
   /// The next thing to do; blocks.
   Mail next();
   void say(Message message);
+  /// Comes as mail once more.
+  void remind(Message message) { deliver(std::move(message)); }
   /// The weights hold this many samples; none: nothing that counts.
   void holds(std::optional<std::int64_t> sample);
 
