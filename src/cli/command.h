@@ -28,6 +28,9 @@ void add_trace(CLI::App& program, int& code);
 void add_replay(CLI::App& program, int& code);
 void add_run(CLI::App& program, int& code);
 void add_resume(CLI::App& program, int& code);
+void add_status(CLI::App& program, int& code);
+void add_logs(CLI::App& program, int& code);
+void add_stop(CLI::App& program, int& code);
 /// The actions of `trace`.
 void add_trace_files(CLI::App& verb, int& code);
 void add_trace_generate(CLI::App& verb, int& code);

@@ -28,7 +28,7 @@ Result<Welcome> Runner::hello(const Hello& hello) {
     if (hello.role == "server" && servers_ == nullptr) return fail("this job has no servers");
     worker = ++last_worker_;
     if (const auto noted = store_.note("worker", std::to_string(worker)); !noted) return unexpected(noted.error());
-    members_[worker] = {.launch = hello.slot, .server = hello.role == "server"};
+    members_[worker] = {.launch = hello.slot, .server = hello.role == "server", .since = now()};
   }
   return Welcome{.worker = worker,
                  .job = inputs_.job_text,
