@@ -35,6 +35,7 @@ RunSummary Runner::summary() const {
                      .forecast = inputs_.forecast,
                      .recovery_p50 = accounts_.recovery_p50(),
                      .recovery_max = accounts_.recovery_max(),
+                     .strangers = desk_ ? desk_->strangers() : 0,
                      .emulated = inputs_.emulation};
   if (servers_ != nullptr) {
     summary.staleness_mean = accounts_.mean_staleness();

@@ -13,9 +13,10 @@ import time
 
 import network
 import served
+import strangers
 from harness import DIGITS_JOB, HANG_S, TALLY, Failure, Run, Skipped, read_text
 
-CASES = dict(served.CASES)
+CASES = served.CASES | strangers.CASES
 
 
 def case(function):
@@ -276,7 +277,7 @@ def a_full_disk(start):
 @case
 def a_cut_network(start):
     with network.Namespaces() as net:
-        run = start(workers=2, prefix=net.inside("a"), flags=["--interface", net.link("a")])
+        run = start(workers=2, prefix=net.inside("a"), flags=["--interface", net.link("a"), "--private-network"])
         net.start_worker(run)
         lost = len(run.events("lost"))
         net.cut()
