@@ -102,8 +102,9 @@ void add_logs(CLI::App& program, int& code) {
       ->check(CLI::NonNegativeNumber);
   group->add_flag("--controller", options->controller, "output of the controller of a run started with -d");
   group->require_option(0, 1);
-  verb->footer("Times are the run's own, which stand still while nobody drives it.\nExample: mayfly logs -f "
-               "mayfly-runs/count-20260101T120000");
+  verb->footer(
+      "Times are the run's own, which stand still while nobody drives it.\nExample: mayfly logs -f "
+      "mayfly-runs/count-20260101T120000");
   verb->callback([options, &code] { code = logs(*options); });
 }
 

@@ -21,6 +21,7 @@ inline constexpr int kNo = 3;
 inline constexpr int kMissed = 4;
 
 /// Each verb adds itself to the program; its callback leaves the exit code in `code`.
+void add_profile(CLI::App& program, int& code);
 void add_predict(CLI::App& program, int& code);
 void add_plan(CLI::App& program, int& code);
 void add_catalog(CLI::App& program, int& code);

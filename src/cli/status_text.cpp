@@ -64,9 +64,10 @@ std::string advice(const RunView& view) {
   switch (view.life) {
     case RunLife::lost: {
       const double now = view.status ? view.status->written : 0;
-      return fmt::format("nobody drives it any more{}: its controller was killed or the machine went down. Go on with: "
-                         "mayfly resume {}\n",
-                         now > 0 ? fmt::format(" (last heard of {})", format_time(now)) : "", directory);
+      return fmt::format(
+          "nobody drives it any more{}: its controller was killed or the machine went down. Go on with: "
+          "mayfly resume {}\n",
+          now > 0 ? fmt::format(" (last heard of {})", format_time(now)) : "", directory);
     }
     case RunLife::stopped:
       return fmt::format("go on with: mayfly resume {}\n", directory);
@@ -119,10 +120,10 @@ std::string run_text(const RunView& view) {
   if (status.deadline) table.add({"deadline", deadline_words(view)});
   if (status.cost)
     table.add({"cost", money(*status.cost) + (status.budget ? " of " + money(*status.budget) : std::string())});
-  table.add({"preemptions", fmt::format("{}{}", status.preemptions,
-                                        status.samples_redone > 0
-                                            ? fmt::format(", {} samples trained again", status.samples_redone)
-                                            : "")});
+  table.add(
+      {"preemptions",
+       fmt::format("{}{}", status.preemptions,
+                   status.samples_redone > 0 ? fmt::format(", {} samples trained again", status.samples_redone) : "")});
   table.add({"checkpoint", status.checkpoint.empty() ? "none yet" : status.checkpoint});
   text += table.text("  ") + machines_text(view);
   if (!status.remarks.empty()) text += "\n  last events\n";

@@ -47,8 +47,7 @@ Result<RunLock> RunLock::take(const std::filesystem::path& directory) {
   if (::fcntl(descriptor, F_OFD_SETLK, &region) == 0) return RunLock(descriptor);
   const int reason = errno;
   ::close(descriptor);
-  if (reason != EAGAIN && reason != EACCES)
-    return fail("{}: cannot lock: {}", path.string(), std::strerror(reason));
+  if (reason != EAGAIN && reason != EACCES) return fail("{}: cannot lock: {}", path.string(), std::strerror(reason));
   const auto status = load_status(directory);
   return fail("{}: is driven already{}; look at it: mayfly status {}", directory.string(),
               status ? fmt::format(", by process {} of {}",

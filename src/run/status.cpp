@@ -28,10 +28,9 @@ Json process_json(const ProcessId& process) {
 }
 
 Json machine_json(const MachineStatus& machine) {
-  return {{"name", machine.name},     {"log", machine.launch},
-          {"pid", machine.pid},       {"type", machine.type},
-          {"market", machine.market}, {"usd_per_hour", machine.price.value},
-          {"state", machine.state},   {"since_s", machine.since.count()}};
+  return {{"name", machine.name},   {"log", machine.launch},           {"pid", machine.pid},
+          {"type", machine.type},   {"market", machine.market},        {"usd_per_hour", machine.price.value},
+          {"state", machine.state}, {"since_s", machine.since.count()}};
 }
 
 ProcessId process_in(const Fields& fields) {

@@ -58,7 +58,8 @@ TEST(RunStatus, AnotherFormatIsRefused) {
 }
 
 TEST(RunStatus, ValuesOfAnotherKindCountAsAbsent) {
-  const auto read = parse_status(R"({"format": "mayfly-status/1", "loss": "low", "machines": [1, {}], "front": 3})", "f");
+  const auto read =
+      parse_status(R"({"format": "mayfly-status/1", "loss": "low", "machines": [1, {}], "front": 3})", "f");
   ASSERT_TRUE(read);
   EXPECT_FALSE(read->loss);
   EXPECT_EQ(read->machines.size(), 1U);

@@ -82,15 +82,20 @@ LineTail::Lines LineTail::next(bool all) {
     file.clear();
     file.seekg(0);
   }
-  std::string text(kAtOnce, '\0');
+  const auto here = file.tellg();
+  file.seekg(0, std::ios::end);
+  const auto left = static_cast<std::size_t>(std::max<std::streamoff>(0, file.tellg() - here));
+  file.seekg(here);
+  std::string text(std::min(left, kAtOnce), '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<std::size_t>(file.gcount()));
   const bool more = text.size() == kAtOnce;
   const auto end = text.rfind('\n');
   const std::size_t whole = (all && !more) || (more && end == std::string::npos) ? text.size()
-                            : end == std::string::npos                          ? 0
-                                                                                : end + 1;
-  for (const std::string_view line : split(std::string_view(text).substr(0, whole), '\n')) found.lines.emplace_back(line);
+                            : end == std::string::npos                           ? 0
+                                                                                 : end + 1;
+  for (const std::string_view line : split(std::string_view(text).substr(0, whole), '\n'))
+    found.lines.emplace_back(line);
   if (whole > 0 && text[whole - 1] == '\n') found.lines.pop_back();
   if (whole == 0) found.lines.clear();
   place_ += whole;

@@ -57,6 +57,7 @@ Json summary_json(const RunSummary& summary) {
           {"predicted_cost_usd", number(summary.forecast.cost)},
           {"recovery_s", {{"p50", number(summary.recovery_p50)}, {"max", number(summary.recovery_max)}}},
           {"staleness", {{"mean", number(summary.staleness_mean)}, {"max", number(summary.staleness_max)}}},
+          {"strangers", summary.strangers},
           {"missed", summary.missed},
           {"emulated", summary.emulated ? emulated_json(*summary.emulated) : Json()},
           {"checkpoint", summary.checkpoint}};
@@ -72,7 +73,8 @@ Result<RunSummary> load_summary(const std::filesystem::path& directory) {
   const Fields fields(json);
   const std::array ends{RunEnd::trained, RunEnd::budget, RunEnd::stopped, RunEnd::unable};
   const auto end = std::find_if(ends.begin(), ends.end(), [&](RunEnd e) { return name(e) == fields.text("end"); });
-  if (end == ends.end()) return fail("{}: end '{}', want trained, budget or stopped", path.string(), fields.text("end"));
+  if (end == ends.end())
+    return fail("{}: end '{}', want trained, budget or stopped", path.string(), fields.text("end"));
   RunSummary summary{.end = *end,
                      .loss = fields.real("loss"),
                      .validation_loss = fields.real("validation_loss"),
@@ -90,6 +92,7 @@ Result<RunSummary> load_summary(const std::filesystem::path& directory) {
                      .recovery_max = fields.object("recovery_s").time("max"),
                      .staleness_mean = fields.object("staleness").real("mean"),
                      .staleness_max = fields.object("staleness").real("max"),
+                     .strangers = fields.integer("strangers"),
                      .checkpoint = fields.text("checkpoint")};
   for (const Json& promise : fields.list("missed")) {
     if (promise.is_string()) summary.missed.push_back(promise.get<std::string>());
