@@ -31,6 +31,7 @@ void add_run(CLI::App& program, int& code);
 void add_resume(CLI::App& program, int& code);
 void add_status(CLI::App& program, int& code);
 void add_logs(CLI::App& program, int& code);
+void add_torchrun(CLI::App& program, int& code);
 void add_stop(CLI::App& program, int& code);
 /// The actions of `trace`.
 void add_trace_files(CLI::App& verb, int& code);
