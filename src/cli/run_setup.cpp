@@ -314,6 +314,7 @@ Result<std::variant<std::unique_ptr<RunSetup>, NoPlan>> set_up(const RunFlags& f
   if (const auto checked = check_spec(*spec, flags.job); !checked) return unexpected(checked.error());
   inputs.spec = *std::move(spec);
   inputs.seed = flags.seed;
+  inputs.supervised = true;
   auto program = train_program();
   if (!program) return unexpected(program.error());
   inputs.program = *program;

@@ -58,6 +58,7 @@ struct RunInputs {
   int workers = 1;                        ///< machines to hold
   std::vector<MachineRole> roles{};       ///< what they play, one each
   ServerRole servers{};
+  bool supervised = false;               ///< the parent process starts this one again should it be killed
   bool starts_machines = true;           ///< otherwise all of them come by themselves
   bool priced = false;                   ///< roles have prices
   std::optional<Series> weather{};       ///< machines come and go as in a trace
@@ -90,6 +91,7 @@ struct RunProgress {
 };
 
 enum class RunEnd { trained, budget, stopped, unable };
+std::string_view name(RunEnd end);
 
 struct RunSummary {
   RunEnd end = RunEnd::trained;
@@ -128,5 +130,7 @@ Result<RunSummary> drive(const RunInputs& inputs, const RunCalls& calls);
 
 /// `DIR/summary.json`.
 Json summary_json(const RunSummary& summary);
+/// Of a run that has ended; what it says of an emulation is left out.
+Result<RunSummary> load_summary(const std::filesystem::path& directory);
 
 }  // namespace mayfly

@@ -51,6 +51,7 @@ void Runner::remark(const std::string& text) {
   const std::string line = Json{{"t_s", now().count()}, {"remark", text}}.dump();
   if (const auto kept = store_.append_remark(line); !kept) return fail_run(kept.error().message);
   journal_.add_line(line);
+  status_.remember({now(), text});
 }
 
 Result<void> Runner::open() {
@@ -138,6 +139,7 @@ Result<void> Runner::restore() {
     const auto event = event_in(line);
     if (!event) {
       journal_.add_line(line);
+      if (const auto said = remark_in(line)) status_.remember(*said);
       continue;
     }
     last_now_ = std::max(last_now_, event->time);
@@ -145,7 +147,7 @@ Result<void> Runner::restore() {
     journal_.add(*event, reaction.records);
     if (const auto* joined = std::get_if<Joined>(&event->event)) {
       last_worker_ = std::max(last_worker_, joined->worker);
-      members_[joined->worker] = {.ready = true, .joined = true};
+      members_[joined->worker] = {.ready = true, .joined = true, .since = event->time};
     }
     if (const auto* lost = std::get_if<Lost>(&event->event)) members_.erase(lost->worker);
     if (const auto* estimated = std::get_if<Estimated>(&event->event))
@@ -196,6 +198,7 @@ void Runner::pulse() {
   }
   if (phase_ == Phase::training && calls_.progress) report();
   deliver();
+  if (status_.due(now())) write_status();
 }
 
 void Runner::check_silence() {

@@ -29,7 +29,7 @@ Result<Welcome> Runner::hello(const Hello& hello) {
     if (hello.role == "server" && servers_ == nullptr) return fail("this job has no servers");
     worker = ++last_worker_;
     if (const auto noted = store_.note("worker", std::to_string(worker)); !noted) return unexpected(noted.error());
-    members_[worker] = {.launch = hello.slot, .server = hello.role == "server"};
+    members_[worker] = {.launch = hello.slot, .server = hello.role == "server", .since = now()};
   }
   const bool describes = train_.model.is_script() && train_.servers;
   return Welcome{.worker = worker,
