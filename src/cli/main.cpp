@@ -26,6 +26,9 @@ int main(int argc, char** argv) {
   add_replay(program, code);
   add_run(program, code);
   add_resume(program, code);
+  add_worker(program, code);
+  add_drill(program, code);
+  add_check(program, code);
   for (int i = 1; i < argc; ++i) {
     if (*argv[i] == '\0') return bad_input({fmt::format("empty value after {}", argv[i - 1])});
   }

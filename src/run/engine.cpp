@@ -18,18 +18,6 @@
 namespace mayfly {
 namespace {
 
-/// Field 22 of /proc/PID/stat; 0 where there is no such process.
-long long start_ticks(pid_t pid) {
-  std::ifstream file(fmt::format("/proc/{}/stat", pid));
-  std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  const auto name_end = text.rfind(')');
-  if (name_end == std::string::npos) return 0;
-  const auto fields = split(std::string_view(text).substr(name_end + 2), ' ');
-  constexpr std::size_t kStart = 22 - 3;
-  if (fields.size() <= kStart || fields[0] == "Z") return 0;
-  return std::atoll(std::string(fields[kStart]).c_str());
-}
-
 Ending ending_of(int status) {
   if (WIFSIGNALED(status)) {
     const int signal = WTERMSIG(status);
@@ -70,6 +58,17 @@ const char* blas_core() {
 }
 
 }  // namespace
+
+long long start_ticks(pid_t pid) {
+  std::ifstream file(fmt::format("/proc/{}/stat", pid));
+  std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  const auto name_end = text.rfind(')');
+  if (name_end == std::string::npos) return 0;
+  const auto fields = split(std::string_view(text).substr(name_end + 2), ' ');
+  constexpr std::size_t kStart = 22 - 3;  // field 22 of /proc/PID/stat, counted behind the name
+  if (fields.size() <= kStart || fields[0] == "Z") return 0;
+  return std::atoll(std::string(fields[kStart]).c_str());
+}
 
 std::vector<int> seat_cores(int seat, int capacity, int cores) {
   const int each = std::max(1, cores / std::max(1, capacity));
@@ -192,6 +191,10 @@ void LocalEngine::notify(int launch) {
 
 void LocalEngine::kill(int launch) {
   if (const auto found = processes_.find(launch); found != processes_.end()) ::kill(found->second.pid, SIGKILL);
+}
+
+void LocalEngine::vacate(int launch) {
+  if (const auto found = processes_.find(launch); found != processes_.end()) found->second.seat = -1;
 }
 
 void LocalEngine::kill_all() {

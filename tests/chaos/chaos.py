@@ -12,10 +12,11 @@ import tempfile
 import time
 
 import network
+import notices
 import served
 from harness import DIGITS_JOB, HANG_S, TALLY, Failure, Run, Skipped, read_text
 
-CASES = dict(served.CASES)
+CASES = {**served.CASES, **notices.CASES}
 
 
 def case(function):
