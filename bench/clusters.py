@@ -78,7 +78,7 @@ class ShapedRun(training.Run):
         self.out, self.offset, self.error_file = f"{folder}/run", None, f"{folder}/run.err"
         controller = star.machine()
         self.front = controller.start(
-            [f"{build}/mayfly", "run", job, "--engine", "none", "--workers", str(cluster.count), "--interface", "eth0", "--out",
+            [f"{build}/mayfly", "run", job, "--engine", "none", "--workers", str(cluster.count), "--interface", "eth0", "--private-network", "--out",
              self.out, "-y", "--json"], self.error_file)
         address = self.wait("an address", lambda: self.read("address"))
         self.server_machines = self.start_all(build, folder, star, "server", cluster.servers, address)

@@ -58,7 +58,7 @@ bool Poller::run(Seconds most, const std::function<bool()>& done) {
   return true;
 }
 
-int connected_to(const std::string& address) {
+int connected_to(const std::string& address, const Credentials& credentials) {
   const auto colon = address.rfind(':');
   sockaddr_in place{};
   place.sin_family = AF_INET;
@@ -69,6 +69,13 @@ int connected_to(const std::string& address) {
   MAYFLY_CHECK(::connect(socket, reinterpret_cast<sockaddr*>(&place), sizeof place) == 0, "connect");
   const int on = 1;
   ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  Channel channel(Channel::Side::guest, credentials);
+  std::string answer(channel.wanted(), '\0');
+  send_all(socket, std::exchange(channel.outgoing(), {}));
+  MAYFLY_CHECK(::recv(socket, answer.data(), answer.size(), MSG_WAITALL) == static_cast<ssize_t>(answer.size()),
+               "proof");
+  MAYFLY_CHECK(channel.take(answer) && channel.plain(), "the other end belongs to the run");
+  send_all(socket, channel.outgoing());
   return socket;
 }
 
@@ -97,11 +104,11 @@ void LightCrew::join() {
   auto made = std::make_unique<Worker>();
   Worker& worker = *made;
   worker.number = next_++;
-  worker.socket = connected_to(options_.address);
+  worker.socket = connected_to(options_.address, options_.credentials);
   worker.beat = Clock::now();
   workers_[worker.number] = std::move(made);
   poller_.watch(worker.socket, [this, &worker] { heard(worker); });
-  say(worker, Hello{.token = options_.token, .pid = ::getpid()});
+  say(worker, Hello{.pid = ::getpid()});
 }
 
 void LightCrew::vanish() {
@@ -172,14 +179,12 @@ void LightCrew::attach(Worker& worker, const Attach& word) {
   worker.lease = {};
   if (!options_.trains) return say(worker, Formed{.formation = word.formation});
   for (const std::string& address : word.addresses) {
-    if (!address.empty()) worker.servers.push_back({.socket = connected_to(address)});
+    if (!address.empty()) worker.servers.push_back({.socket = connected_to(address, options_.credentials)});
   }
   worker.waiting = static_cast<int>(worker.servers.size());
   for (std::size_t i = 0; i < worker.servers.size(); ++i) {
     poller_.watch(worker.servers[i].socket, [this, &worker, i] { heard_data(worker, worker.servers[i]); });
-    send_all(
-        worker.servers[i].socket,
-        bytes_of({.kind = Kind::hello, .formation = word.formation, .count = options_.token.size()}) + options_.token);
+    send_all(worker.servers[i].socket, bytes_of({.kind = Kind::hello, .formation = word.formation}));
   }
 }
 

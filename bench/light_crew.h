@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/units.h"
+#include "wire/channel.h"
 #include "wire/frame.h"
 #include "wire/message.h"
 
@@ -33,8 +34,8 @@ class Poller {
   std::map<int, std::function<void()>> calls_{};
 };
 
-/// Connected over TCP, without delay for small packets.
-int connected_to(const std::string& address);
+/// Connected over TCP, without delay for small packets; both ends have proven that they belong to the run.
+int connected_to(const std::string& address, const Credentials& credentials);
 void send_all(int socket, std::string_view bytes);
 /// What is there, at the end of `into`; false: the peer has closed.
 bool receive_more(int socket, std::string& into);
@@ -44,7 +45,7 @@ class LightCrew {
  public:
   struct Options {
     std::string address{};
-    std::string token{};
+    Credentials credentials{};
     bool trains = true;  ///< otherwise leases are kept for ever
   };
   LightCrew(Poller& poller, Options options) : poller_(poller), options_(std::move(options)) {}

@@ -89,7 +89,7 @@ Run::Run(const Options& options) {
   front_ = started({programs() + "/mayfly", "run", (folder / "job.yaml").string(), "--engine", "none", "--workers",
                     std::to_string(options.workers), "--out", (folder / "run").string(), "-y"},
                    folder / "controller.log");
-  token_ = awaited_text(folder / "run/token");
+  credentials_ = Credentials::from(awaited_text(folder / "run/token")).value();
   address_ = awaited_text(folder / "run/address");
   server_ = started(
       {programs() + "/mayfly-train", "server", "--join", address_, "--token-file", (folder / "run/token").string()},

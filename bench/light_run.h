@@ -24,7 +24,7 @@ class Run {
   Run(const Run&) = delete;
 
   const std::string& address() const { return address_; }
-  const std::string& token() const { return token_; }
+  const Credentials& credentials() const { return credentials_; }
   /// Seconds of CPU time so far, those of the kernel on its behalf included.
   double controller_cpu() const;
   double server_cpu() const;
@@ -40,7 +40,8 @@ class Run {
 
   support::TempFolder folder_{};
   pid_t front_ = 0, controller_ = 0, server_ = 0;
-  std::string address_{}, token_{};
+  std::string address_{};
+  Credentials credentials_{};
 };
 
 /// Another process that takes so many bytes and answers with so many, in turns, over plain TCP.

@@ -81,7 +81,7 @@ Window window(Run& run, LightCrew& crew, Poller& poller, PlainTcp& plain, double
 void measure_updates(const std::string& sync, int workers, int windows, double seconds) {
   Run run({.sync = sync, .workers = workers, .most = workers});
   Poller poller;
-  LightCrew crew(poller, {.address = run.address(), .token = run.token()});
+  LightCrew crew(poller, {.address = run.address(), .credentials = run.credentials()});
   for (int i = 0; i < workers; ++i) crew.join();
   const bool begun = poller.run(Seconds(30), [&] { return crew.leases() > 20 * workers; });
   MAYFLY_CHECK(begun, "training did not begin");
@@ -118,8 +118,8 @@ void updates(int windows, double seconds, int most) {
 /// Sends heartbeats over a connection of its own, one after another, and times the answers.
 class Pulse {
  public:
-  Pulse(const std::string& address, const std::string& token) : socket_(connected_to(address)) {
-    send_all(socket_, framed(encoded(Hello{.token = token, .pid = ::getpid()})));
+  Pulse(const std::string& address, const Credentials& credentials) : socket_(connected_to(address, credentials)) {
+    send_all(socket_, framed(encoded(Hello{.pid = ::getpid()})));
     thread_ = std::thread([this] { live(); });
   }
   ~Pulse() {
@@ -179,8 +179,8 @@ class Crowd {
   explicit Crowd(int workers)
       : workers_(workers),
         run_({.sync = "asp", .workers = std::min(workers, 1024), .most = 3 * workers}),
-        crew_(poller_, {.address = run_.address(), .token = run_.token(), .trains = false}),
-        pulse_(run_.address(), run_.token()) {}
+        crew_(poller_, {.address = run_.address(), .credentials = run_.credentials(), .trains = false}),
+        pulse_(run_.address(), run_.credentials()) {}
 
   void rest(const char* what) {
     begin();

@@ -28,6 +28,8 @@ namespace {
 using namespace mayfly;
 using Clock = std::chrono::steady_clock;
 
+const Credentials kRun;
+
 double since(Clock::time_point start) { return Seconds(Clock::now() - start).count(); }
 
 double least(const std::vector<double>& values) { return *std::min_element(values.begin(), values.end()); }
@@ -91,7 +93,7 @@ struct Order {
 /// A server that commits or forgets leases as it is told.
 void live_as_server(int control, std::size_t floats, int shard, int shards) {
   use_threads(1);
-  const auto server = std::move(ShardServer::open({.token = "bench"}).value());
+  const auto server = std::move(ShardServer::open({.credentials = kRun}).value());
   server->begin(1, Shard::make(TrainSpec{}, {.parameters = floats}, shard, shards), 0);
   std::string address = server->address();
   address.resize(64);
@@ -171,7 +173,7 @@ void measure(std::size_t floats, int shards, int rounds) {
     servers.push_back(
         std::make_unique<Child>([&, shard](int control) { live_as_server(control, floats, shard, shards); }));
   const Child peer([&](int control) { live_as_plain_peer(control, floats * sizeof(float)); });
-  ShardClient::Options options{.formation = 1, .shards = shards, .token = "bench", .size = floats};
+  ShardClient::Options options{.formation = 1, .shards = shards, .credentials = kRun, .size = floats};
   for (const auto& server : servers) {
     std::string address(64, 0);
     MAYFLY_CHECK(read_all(server->control, address.data(), address.size()), "no address of a server");

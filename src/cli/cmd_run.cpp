@@ -156,9 +156,12 @@ void add_run(CLI::App& program, int& code) {
   verb->add_option("--out", flags.out, "the run's folder (default: mayfly-runs/NAME-TIME)");
   verb->add_option("--catalog", flags.catalog, "catalogue file or name, for prices");
   verb->add_option("--interface", flags.interface,
-                   "network interface to listen on; beyond 'lo' gradients travel without encryption or proof of who "
-                   "sends them: private networks only")
+                   "network interface to listen on; beyond 'lo' connections to the controller and to servers are "
+                   "encrypted")
       ->capture_default_str();
+  verb->add_flag("--private-network", flags.private_network,
+                 "only machines of yours reach that network: workers may send each other gradients, which travel "
+                 "without encryption or proof of who sends them");
   verb->add_option("--engine", flags.engine, "local: start workers and servers here; none: they come by themselves")
       ->capture_default_str();
   verb->add_option("--orphan-after", flags.orphan_after,

@@ -241,7 +241,10 @@ std::vector<std::pair<const char*, std::string*>> RunFlags::texts() {
 }
 
 Json RunFlags::json() const {
-  Json json{{"format", "mayfly-request/1"}, {"workers", workers ? Json(*workers) : Json()}, {"seed", seed}};
+  Json json{{"format", "mayfly-request/1"},
+            {"workers", workers ? Json(*workers) : Json()},
+            {"private_network", private_network},
+            {"seed", seed}};
   RunFlags copy = *this;
   for (const auto& [key, text] : copy.texts()) json[key] = *text;
   return json;
@@ -258,6 +261,7 @@ Result<RunFlags> RunFlags::parse(const std::string& text, const std::string& fil
     *field = json[key].get<std::string>();
   }
   if (json.contains("workers") && json["workers"].is_number_integer()) flags.workers = json["workers"].get<int>();
+  flags.private_network = json.value("private_network", Json()) == true;
   if (json.contains("seed") && json["seed"].is_number_unsigned()) flags.seed = json["seed"].get<std::uint64_t>();
   return flags;
 }
@@ -337,6 +341,12 @@ Result<std::variant<std::unique_ptr<RunSetup>, NoPlan>> set_up(const RunFlags& f
     inputs.policy = *policy;
   }
   inputs.interface = flags.interface;
+  if (flags.interface != "lo" && !flags.private_network && inputs.servers.count == 0)
+    return fail(
+        "--interface {}: without servers gradients travel between workers unencrypted, and nobody proves who sends "
+        "them; "
+        "say --private-network if only you can reach that network",
+        flags.interface);
   const auto address = address_of(flags.interface);
   if (!address) return unexpected(address.error());
   inputs.address = *address;

@@ -26,6 +26,7 @@ struct RunFlags {
   std::string engine = "local";
   std::string lifetime{};
   std::string notices = "none";
+  bool private_network = false;
   std::optional<int> workers{};
   std::uint64_t seed = 1;
   TraceFlags trace_flags{};

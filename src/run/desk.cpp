@@ -1,30 +1,22 @@
 #include "run/desk.h"
 
-#include <algorithm>
-
 namespace mayfly {
 namespace {
 
 constexpr Seconds kHelloPatience{5};
-/// Strangers that may wait to say who they are; more are turned away at once.
+/// More are turned away at once.
 constexpr std::size_t kMostConnections = 4096;
-
-/// In a time that does not depend on where they differ.
-bool same(const std::string& a, const std::string& b) {
-  unsigned difference = a.size() == b.size() ? 0 : 1;
-  for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i)
-    difference |= static_cast<unsigned>(static_cast<unsigned char>(a[i]) ^ static_cast<unsigned char>(b[i]));
-  return difference == 0;
-}
 
 }  // namespace
 
-Result<std::unique_ptr<Desk>> Desk::open(Loop& loop, const std::string& address, std::uint16_t port, std::string token,
-                                         Calls calls) {
-  std::unique_ptr<Desk> desk(new Desk(loop, std::move(token), std::move(calls)));
-  auto listener = Listener::open(
-      loop, address, port, [self = desk.get()](std::unique_ptr<Link> link) { self->accept(std::move(link)); },
-      [self = desk.get()](const std::string& why) { self->calls_.failed(why); });
+Result<std::unique_ptr<Desk>> Desk::open(Loop& loop, const std::string& address, std::uint16_t port,
+                                         const Credentials& credentials, Calls calls) {
+  std::unique_ptr<Desk> desk(new Desk(loop, std::move(calls)));
+  Desk* self = desk.get();
+  auto listener = Listener::open(loop, address, port, credentials,
+                                 {.accepted = [self](std::unique_ptr<Link> link) { self->accept(std::move(link)); },
+                                  .failed = [self](const std::string& why) { self->calls_.failed(why); },
+                                  .stranger = [self](const std::string&) { ++self->strangers_; }});
   if (!listener) return unexpected(listener.error());
   desk->listener_ = *std::move(listener);
   return desk;
@@ -55,7 +47,6 @@ void Desk::hear(int number, const Message& message) {
 }
 
 void Desk::greet(int number, const Hello& hello) {
-  if (!same(hello.token, token_)) return turn_away(number, "wrong token");
   if (hello.protocol != kProtocol)
     return turn_away(number, fmt::format("protocol {}, want {}", hello.protocol, kProtocol));
   if (connections_[number].worker || connections_[number].operates) return turn_away(number, "said Hello twice");

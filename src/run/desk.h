@@ -11,11 +11,11 @@
 namespace mayfly {
 
 /// The connections to the workers, and to operators, who are no part of the run and ask something of it. Whoever does
-/// not say a proper Hello with the run's token first is turned away.
+/// not prove that it belongs to the run is turned away unheard; then it must say a proper Hello.
 class Desk {
  public:
   struct Calls {
-    /// Somebody with the right token: what it is told, or why it is not wanted. Called before the connection counts.
+    /// Somebody of the run: what it is told, or why it is not wanted. Called before the connection counts.
     std::function<Result<Welcome>(const Hello&)> hello{};
     /// The worker is connected; for what must be sent to it first.
     std::function<void(WorkerId, const Hello&)> connected{};
@@ -27,7 +27,7 @@ class Desk {
     std::function<void(const std::string& why)> failed{};
   };
   static Result<std::unique_ptr<Desk>> open(Loop& loop, const std::string& address, std::uint16_t port,
-                                            std::string token, Calls calls);
+                                            const Credentials& credentials, Calls calls);
 
   /// Nothing happens where it is not connected.
   void send(WorkerId worker, const Message& message);
@@ -36,6 +36,8 @@ class Desk {
   Seconds silence(WorkerId worker) const;
   void drop(WorkerId worker);
   std::uint16_t port() const { return listener_->port(); }
+  /// Connections that proved nothing.
+  std::int64_t strangers() const { return strangers_; }
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -46,7 +48,7 @@ class Desk {
     Clock::time_point heard{};
     std::unique_ptr<Timer> patience{};  ///< until its Hello
   };
-  Desk(Loop& loop, std::string token, Calls calls) : loop_(loop), token_(std::move(token)), calls_(std::move(calls)) {}
+  Desk(Loop& loop, Calls calls) : loop_(loop), calls_(std::move(calls)) {}
   void accept(std::unique_ptr<Link> link);
   void hear(int number, const Message& message);
   void greet(int number, const Hello& hello);
@@ -55,12 +57,12 @@ class Desk {
   void close(int number);
 
   Loop& loop_;
-  std::string token_;
   Calls calls_;
   std::unique_ptr<Listener> listener_{};
   std::map<int, Connection> connections_{};
   std::map<WorkerId, int> workers_{};
   int next_ = 0;
+  std::int64_t strangers_ = 0;
 };
 
 }  // namespace mayfly

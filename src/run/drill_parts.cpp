@@ -83,8 +83,10 @@ Result<Drilling> ask_controller(const std::filesystem::path& directory, const Dr
   if (!address) return unexpected(address.error());
   const auto token = load_text(directory / "token");
   if (!token) return unexpected(token.error());
+  const auto credentials = Credentials::from(trimmed(*token));
+  if (!credentials) return fail("{}: {}", (directory / "token").string(), credentials.error().message);
   Loop loop;
-  auto link = connect(loop, address->first, address->second, kConnect);
+  auto link = connect(loop, address->first, address->second, *credentials, kConnect);
   if (!link) return unexpected(link.error());
   Result<Drilling> answer = fail("{}:{}: the controller does not answer", address->first, address->second);
   const auto hear = [&](const Message& message) {
@@ -97,7 +99,7 @@ Result<Drilling> ask_controller(const std::filesystem::path& directory, const Dr
     loop.stop();
   };
   (*link)->start({.message = hear, .closed = closed});
-  (*link)->send(Hello{.token = std::string(trimmed(*token)), .pid = ::getpid(), .role = "operator"});
+  (*link)->send(Hello{.pid = ::getpid(), .role = "operator"});
   (*link)->send(word);
   Timer patience(loop);
   patience.start(kAnswer, [&] { loop.stop(); });

@@ -69,6 +69,7 @@ Json summary_json(const RunSummary& summary) {
           {"predicted_cost_usd", number(summary.forecast.cost)},
           {"recovery_s", {{"p50", number(summary.recovery_p50)}, {"max", number(summary.recovery_max)}}},
           {"staleness", {{"mean", number(summary.staleness_mean)}, {"max", number(summary.staleness_max)}}},
+          {"strangers", summary.strangers},
           {"missed", summary.missed},
           {"emulated", summary.emulated ? emulated_json(*summary.emulated) : Json()},
           {"checkpoint", summary.checkpoint}};
@@ -85,6 +86,7 @@ RunSummary Runner::summary() const {
                      .forecast = inputs_.forecast,
                      .recovery_p50 = accounts_.recovery_p50(),
                      .recovery_max = accounts_.recovery_max(),
+                     .strangers = desk_ ? desk_->strangers() : 0,
                      .emulated = inputs_.emulation};
   if (servers_ != nullptr) {
     summary.staleness_mean = accounts_.mean_staleness();

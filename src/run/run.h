@@ -109,6 +109,7 @@ struct RunSummary {
   std::optional<Seconds> recovery_max{};
   std::optional<double> staleness_mean{};  ///< with servers: updates between a gradient's state and its use
   std::optional<double> staleness_max{};
+  std::int64_t strangers = 0;  ///< connections that did not prove to belong to the run
   std::string checkpoint{};
   std::string failure{};              ///< of `unable`: what the job asks for and no worker can do
   std::vector<std::string> missed{};  ///< promises: "deadline", "loss", "budget"

@@ -129,7 +129,6 @@ class Runner {
   Store store_;
   Journal journal_;
   Loop loop_{};
-  std::string token_{};
   std::chrono::steady_clock::time_point zero_{};  ///< of the run's time, which stands still while nobody drives it
   Seconds last_now_{};
   Controller controller_;

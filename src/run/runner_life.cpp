@@ -35,13 +35,6 @@ constexpr Seconds kStepPatience{5};
 /// Taken for granted before losses were seen: one an hour.
 constexpr Seconds kAssumedBetweenLosses{3600};
 
-std::string fresh_token() {
-  std::random_device device;
-  std::string token;
-  for (int i = 0; i < 8; ++i) token += fmt::format("{:08x}", device());
-  return token;
-}
-
 }  // namespace
 
 std::filesystem::path Runner::checkpoints() const {
@@ -66,7 +59,10 @@ Result<void> Runner::open() {
   std::filesystem::create_directories(checkpoints(), error);
   if (error) return fail("{}: cannot create: {}", checkpoints().string(), error.message());
   const auto kept = load_text(inputs_.directory / "token");
-  token_ = kept ? std::string(trimmed(*kept)) : fresh_token();
+  const auto token = kept ? std::string(trimmed(*kept)) : fresh_token(inputs_.interface != "lo");
+  if (!token) return unexpected(token.error());
+  const auto credentials = Credentials::from(*token);
+  if (!credentials) return fail("{}: {}", (inputs_.directory / "token").string(), credentials.error().message);
   if (auto restored = restore(); !restored) return restored;
   const auto port = store_.noted("port");
   Desk::Calls calls{.hello = [this](const Hello& word) { return hello(word); },
@@ -75,23 +71,24 @@ Result<void> Runner::open() {
                     .closed = [this](WorkerId worker) { link_closed(worker); },
                     .order = [this](const Message& message) { return order(message); },
                     .failed = [this](const std::string& why) { not_let_in(why); }};
-  auto desk = Desk::open(loop_, inputs_.address,
-                         static_cast<std::uint16_t>(parse_integer(port.value_or("0")).value_or(0)), token_, calls);
-  if (!desk && port) desk = Desk::open(loop_, inputs_.address, 0, token_, calls);
+  auto desk =
+      Desk::open(loop_, inputs_.address, static_cast<std::uint16_t>(parse_integer(port.value_or("0")).value_or(0)),
+                 *credentials, calls);
+  if (!desk && port) desk = Desk::open(loop_, inputs_.address, 0, *credentials, calls);
   if (!desk) return unexpected(desk.error());
   desk_ = *std::move(desk);
   const std::string address = fmt::format("{}:{}", inputs_.address, desk_->port());
   if (auto noted = store_.note("port", std::to_string(desk_->port())); !noted) return noted;
   if (auto saved = save_text(inputs_.directory / "address", address + "\n"); !saved) return saved;
   const mode_t others = ::umask(077);  // whoever reads the token may join the run
-  auto saved = save_text(inputs_.directory / "token", token_ + "\n");
+  auto saved = save_text(inputs_.directory / "token", *token + "\n");
   ::umask(others);
   if (!saved) return saved;
   LocalEngine::Options engine{
       .program = inputs_.program,
       .arguments = {"--join", address, "--interface", inputs_.interface, "--notices", inputs_.notices},
       .logs = inputs_.directory / "logs",
-      .token = token_,
+      .token = *token,
       .notice = inputs_.times.notice,
       .capacity = inputs_.workers};
   machines_ = std::make_unique<LocalMachines>(

@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cmath>
 #include <cstring>
 
@@ -51,10 +52,17 @@ int connected(int socket, Seconds patience) {
 
 std::span<const std::byte> bytes_of(const DataHeader& header) { return std::as_bytes(std::span(&header, 1)); }
 
+std::string_view text_of(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+/// What is encrypted at a time.
+constexpr std::size_t kSealed = 1 << 16;
+
 }  // namespace
 
-DataLink::DataLink(int socket, std::shared_ptr<EmulatedNetwork> network)
-    : socket_(socket), network_(std::move(network)) {
+DataLink::DataLink(int socket, Channel channel, std::shared_ptr<EmulatedNetwork> network)
+    : socket_(socket), network_(std::move(network)), channel_(std::move(channel)) {
   set(socket_, IPPROTO_TCP, TCP_NODELAY, 1);
   // A machine that vanished says no more, and its connection would stay for ever.
   set(socket_, SOL_SOCKET, SO_KEEPALIVE, 1);
@@ -66,8 +74,12 @@ DataLink::~DataLink() {
   if (socket_ >= 0) ::close(socket_);
 }
 
-DataLink::DataLink(std::shared_ptr<EmulatedNetwork> network)
-    : DataLink(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), std::move(network)) {}
+DataLink::DataLink(const Credentials& credentials, std::shared_ptr<EmulatedNetwork> network)
+    : DataLink(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0),
+               Channel(Channel::Side::guest, credentials), std::move(network)) {}
+
+DataLink::DataLink(int socket, const Credentials& credentials, std::shared_ptr<EmulatedNetwork> network)
+    : DataLink(socket, Channel(Channel::Side::host, credentials), std::move(network)) {}
 
 Result<void> DataLink::connect(const std::string& address, Seconds patience) {
   const auto place = socket_address(address);
@@ -78,7 +90,35 @@ Result<void> DataLink::connect(const std::string& address, Seconds patience) {
   const int error = over_ ? ECANCELED : connected(socket_, patience);
   if (error != 0) return fail("{}: {}", address, std::strerror(error));
   ::fcntl(socket_, F_SETFL, ::fcntl(socket_, F_GETFL) & ~O_NONBLOCK);
+  if (auto proven = prove(patience); !proven) return fail("{}: {}", address, proven.error().message);
   return {};
+}
+
+Result<void> DataLink::prove(Seconds patience) {
+  const auto end = std::chrono::steady_clock::now() + patience;
+  limit_silence(patience);
+  std::array<char, kSealed> buffer;
+  while (!channel_.open()) {
+    if (auto sent = flush(); !sent) return sent;
+    const auto size = ::recv(socket_, buffer.data(), std::min(buffer.size(), channel_.wanted()), 0);
+    if (size < 0 && errno == EINTR) continue;
+    if (size < 0) return fail("receive: {}", errno == EAGAIN ? "silence" : std::strerror(errno));
+    if (size == 0) return fail("closed by the other end: is the token of this run?");
+    const auto clear = channel_.take({buffer.data(), static_cast<std::size_t>(size)});
+    if (!clear) return unexpected(clear.error());
+    clear_ += *clear;
+    if (std::chrono::steady_clock::now() > end) return fail("it proves nothing");
+  }
+  limit_silence(std::nullopt);
+  return flush();
+}
+
+Result<void> DataLink::flush() {
+  auto& outgoing = channel_.outgoing();
+  if (outgoing.empty()) return {};
+  auto sent = send_all(std::as_bytes(std::span(outgoing)), {});
+  outgoing.clear();
+  return sent;
 }
 
 Result<void> DataLink::send_all(std::span<const std::byte> first, std::span<const std::byte> second) {
@@ -103,24 +143,48 @@ Result<void> DataLink::send_all(std::span<const std::byte> first, std::span<cons
 }
 
 Result<void> DataLink::send(const DataHeader& header, std::span<const std::byte> payload) {
-  if (!network_) return send_all(bytes_of(header), payload);
-  auto sent = send_all(bytes_of(header), {});
-  network_->out.pass(sizeof header);
+  if (!network_ && channel_.plain()) return send_all(bytes_of(header), payload);
+  const auto give = [&](std::span<const std::byte> bytes) {
+    if (channel_.plain()) return send_all(bytes, {});
+    channel_.put(text_of(bytes));
+    return flush();
+  };
+  auto sent = give(bytes_of(header));
+  if (network_) network_->out.pass(sizeof header);
   while (sent && !payload.empty()) {
-    const auto chunk = payload.first(std::min(payload.size(), Pace::kChunk));
+    const auto chunk = payload.first(std::min(payload.size(), network_ ? Pace::kChunk : kSealed));
     payload = payload.subspan(chunk.size());
-    sent = send_all(chunk, {});
-    network_->out.pass(chunk.size());
+    sent = give(chunk);
+    if (network_) network_->out.pass(chunk.size());
   }
   return sent;
 }
 
+namespace {
+
+/// What the system takes without waiting.
+Result<std::size_t> send_now(int socket, std::span<const std::byte> bytes) {
+  const auto sent = ::send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  if (sent >= 0) return static_cast<std::size_t>(sent);
+  if (errno == EAGAIN || errno == EINTR) return std::size_t{0};
+  return fail("send: {}", std::strerror(errno));
+}
+
+}  // namespace
+
 Result<std::size_t> DataLink::send_some(std::span<const std::byte> payload) {
   if (network_) payload = payload.first(std::min(payload.size(), Pace::kChunk));
-  const auto sent = ::send(socket_, payload.data(), payload.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-  if (sent >= 0) return static_cast<std::size_t>(sent);
-  if (errno == EAGAIN || errno == EINTR) return 0;
-  return fail("send: {}", std::strerror(errno));
+  if (channel_.plain()) return send_now(socket_, payload);
+  auto& sealed = channel_.outgoing();
+  std::size_t taken = 0;
+  if (sealed.empty()) {
+    taken = std::min(payload.size(), kSealed);
+    channel_.put(text_of(payload.first(taken)));
+  }
+  const auto sent = send_now(socket_, std::as_bytes(std::span(sealed)));
+  if (!sent) return sent;
+  sealed.erase(0, *sent);
+  return taken;
 }
 
 Result<void> DataLink::await_room() {
@@ -129,7 +193,27 @@ Result<void> DataLink::await_room() {
   return {};
 }
 
+Result<std::size_t> DataLink::receive_sealed(std::span<std::byte> payload) {
+  if (auto sent = flush(); !sent) return unexpected(sent.error());
+  std::array<char, kSealed> buffer;
+  while (clear_.size() < payload.size()) {
+    const auto more = ::recv(socket_, buffer.data(), buffer.size(), 0);
+    if (more < 0 && errno == EINTR) continue;
+    if (more < 0) return fail("receive: {}", errno == EAGAIN ? "silence" : std::strerror(errno));
+    if (more == 0) break;
+    if (network_) network_->in.pass(static_cast<std::size_t>(more));
+    const auto clear = channel_.take({buffer.data(), static_cast<std::size_t>(more)});
+    if (!clear) return unexpected(clear.error());
+    clear_ += *clear;
+  }
+  const auto size = std::min(clear_.size(), payload.size());
+  std::memcpy(payload.data(), clear_.data(), size);
+  clear_.erase(0, size);
+  return size;
+}
+
 Result<std::size_t> DataLink::receive_some(std::span<std::byte> payload) {
+  if (!channel_.plain()) return receive_sealed(payload);
   std::size_t received = 0;
   while (received < payload.size()) {
     auto rest = payload.subspan(received);

@@ -11,6 +11,7 @@
 #include "base/result.h"
 #include "base/units.h"
 #include "train/pace.h"
+#include "wire/channel.h"
 
 namespace mayfly {
 
@@ -19,7 +20,7 @@ namespace mayfly {
 struct DataHeader {
   static constexpr std::uint32_t kMagic = 0x3146'594d;  // "MYF1"
   enum class Kind : std::uint32_t {
-    hello = 1,  ///< `count` bytes of token follow
+    hello = 1,  ///< the guest's first word
     welcome,    ///< the server's shard: floats [first, first + count)
     push,       ///< `count` floats of lease `number` from `first` on follow; the last of a lease is answered by staged
     staged,     ///< all of lease `number` is here
@@ -42,15 +43,17 @@ static_assert(sizeof(DataHeader) == 40);
 class DataLink {
  public:
   /// Not connected yet. The network, if one is emulated, is shared by all links of a process.
-  explicit DataLink(std::shared_ptr<EmulatedNetwork> network);
-  /// Takes a connected socket.
-  DataLink(int socket, std::shared_ptr<EmulatedNetwork> network);
+  DataLink(const Credentials& credentials, std::shared_ptr<EmulatedNetwork> network);
+  /// Takes the socket of somebody that came; nothing but prove() may be called first.
+  DataLink(int socket, const Credentials& credentials, std::shared_ptr<EmulatedNetwork> network);
   ~DataLink();
   DataLink(const DataLink&) = delete;
   DataLink& operator=(const DataLink&) = delete;
 
-  /// To "127.0.0.1:40001".
+  /// To "127.0.0.1:40001"; both have proven that they belong to the run.
   Result<void> connect(const std::string& address, Seconds patience);
+  /// Both ends prove that they belong to the run.
+  Result<void> prove(Seconds patience);
 
   /// From where the payload lies.
   Result<void> send(const DataHeader& header, std::span<const std::byte> payload = {});
@@ -73,6 +76,10 @@ class DataLink {
   void abort();
 
  private:
+  DataLink(int socket, Channel channel, std::shared_ptr<EmulatedNetwork> network);
+  /// Encrypted, as far as it is not sent yet.
+  Result<void> flush();
+  Result<std::size_t> receive_sealed(std::span<std::byte> payload);
   Result<void> send_all(std::span<const std::byte> first, std::span<const std::byte> second);
   /// Fewer bytes than wanted: the peer closed.
   Result<std::size_t> receive_some(std::span<std::byte> payload);
@@ -80,6 +87,8 @@ class DataLink {
   const int socket_;
   std::atomic<bool> over_ = false;
   std::shared_ptr<EmulatedNetwork> network_;
+  Channel channel_;
+  std::string clear_{};  ///< decrypted and not asked for yet
 };
 
 /// The IPv4 address of an interface of this machine: "lo" -> "127.0.0.1".

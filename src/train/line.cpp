@@ -82,12 +82,12 @@ void Line::send(const Message& message) {
 
 void Line::attempt() {
   if (closing_) return;
-  auto connected = connect(loop_, options_.host, options_.port, kConnect);
+  auto connected = connect(loop_, options_.host, options_.port, options_.credentials, kConnect);
   if (!connected) return lost(connected.error().message);
   link_ = std::move(*connected);
   link_->start({.message = [this](Message message) { hear(std::move(message)); },
                 .closed = [this](const std::string& why) { lost(why); }});
-  Hello hello{.token = options_.token, .pid = ::getpid(), .role = options_.role, .slot = options_.slot};
+  Hello hello{.pid = ::getpid(), .role = options_.role, .slot = options_.slot};
   if (terms_) {
     hello.worker = terms_->worker;
     if (const auto sample = sample_.load(); sample >= 0) hello.sample = sample;

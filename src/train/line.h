@@ -37,7 +37,7 @@ class Line {
   struct Options {
     std::string host{};
     std::uint16_t port = 0;
-    std::string token{};
+    Credentials credentials{};
     std::string role = "worker";  ///< or "server"
     int slot = -1;
     Seconds patience{10};        ///< for the first connection

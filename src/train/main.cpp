@@ -42,15 +42,14 @@ Result<void> read_join(const std::string& join, mayfly::Line::Options& line) {
 }
 
 /// Never from the command line, which every user of the machine can read.
-Result<std::string> token(const std::string& file) {
-  if (!file.empty()) {
-    auto text = mayfly::load_text(file);
-    if (!text) return mayfly::unexpected(text.error());
-    return std::string(mayfly::trimmed(*text));
-  }
+Result<mayfly::Credentials> credentials(const std::string& file) {
   const char* value = std::getenv("MAYFLY_TOKEN");
-  if (value == nullptr) return mayfly::fail("no token: set MAYFLY_TOKEN or give --token-file");
-  return std::string(value);
+  if (file.empty() && value == nullptr) return mayfly::fail("no token: set MAYFLY_TOKEN or give --token-file");
+  const auto token = file.empty() ? Result<std::string>(value) : mayfly::load_text(file);
+  if (!token) return mayfly::unexpected(token.error());
+  auto known = mayfly::Credentials::from(mayfly::trimmed(*token));
+  if (!known) return mayfly::fail("{}: {}", file.empty() ? "MAYFLY_TOKEN" : file, known.error().message);
+  return known;
 }
 
 /// "125MB/s" or "1Gbit/s".
@@ -67,9 +66,9 @@ Result<std::optional<mayfly::BytesPerSecond>> rate(const std::string& text) {
 Result<mayfly::Line::Options> line_of(const Flags& flags) {
   mayfly::Line::Options line{.slot = flags.slot};
   if (auto read = read_join(flags.join, line); !read) return mayfly::unexpected(read.error());
-  auto secret = token(flags.token_file);
-  if (!secret) return mayfly::unexpected(secret.error());
-  line.token = std::move(*secret);
+  auto known = credentials(flags.token_file);
+  if (!known) return mayfly::unexpected(known.error());
+  line.credentials = *std::move(known);
   if (const char* notice = std::getenv("MAYFLY_NOTICE_S")) {
     const auto seconds = mayfly::parse_number(notice);
     if (!seconds || *seconds < 0) return mayfly::fail("MAYFLY_NOTICE_S '{}': want seconds", notice);

@@ -28,7 +28,7 @@ Result<void> Served::attach(const Attach& attach, std::size_t parameters, int wo
   client_ = ShardClient::make({.formation = attach.formation,
                                .shards = attach.shards,
                                .addresses = attach.addresses,
-                               .token = options_.token,
+                               .credentials = options_.credentials,
                                .size = parameters,
                                .worker = worker,
                                .network = options_.network});

@@ -18,7 +18,7 @@ namespace mayfly {
 class Served {
  public:
   struct Options {
-    std::string token{};
+    Credentials credentials{};
     std::shared_ptr<EmulatedNetwork> network{};
     std::optional<double> cpu_share{};  ///< of an emulated machine
   };

@@ -58,7 +58,8 @@ Result<void> Server::load(const Welcome& welcome) {
   if (!job_.trainer) {
     const auto address = interface_address(options_.interface);
     if (!address) return unexpected(address.error());
-    auto opened = ShardServer::open({.address = *address, .token = options_.line.token, .network = network_});
+    auto opened =
+        ShardServer::open({.address = *address, .credentials = options_.line.credentials, .network = network_});
     if (!opened) return unexpected(opened.error());
     auto job = loaded_job(welcome);
     if (!job) return unexpected(job.error());
@@ -105,7 +106,7 @@ Result<void> Server::serve(const Serve& serve) {
 
 Result<bool> Server::make_state(const Serve& serve, Shard& shard) {
   if (!serve.source.empty()) {
-    const auto fetch = std::make_shared<StateFetch>(options_.line.token, network_);
+    const auto fetch = std::make_shared<StateFetch>(options_.line.credentials, network_);
     breaker_.install(fetch, serve.formation);
     const auto fetched = fetch->fetch(serve.source, serve.formation, serve.sample, shard.state());
     breaker_.install(nullptr, -1);
@@ -143,7 +144,7 @@ void Server::save(const Save& save) {
   shards_->keep_copy();
   if (!writes) return;
   const Seconds stall = Clock::now() - start;
-  const auto fetch = std::make_shared<StateFetch>(options_.line.token, network_);
+  const auto fetch = std::make_shared<StateFetch>(options_.line.credentials, network_);
   writer_.write([this, save, held = *serve_, fetch, stall] { return gathered(save, held, *fetch, stall); });
   saving_.install(fetch, save.formation);
 }

@@ -96,7 +96,7 @@ TcpShardClient::TcpShardClient(Options options) : options_(std::move(options)) {
     }
     for (std::size_t i = 0; i < alike.size(); ++i)
       peers_.push_back({.address = alike[i],
-                        .link = std::make_unique<DataLink>(options_.network),
+                        .link = std::make_unique<DataLink>(options_.credentials, options_.network),
                         .range = shard_range(options_.size, shard, options_.shards),
                         .pulls = static_cast<std::size_t>(options_.worker) % alike.size() == i});
   }
@@ -124,7 +124,7 @@ Result<void> TcpShardClient::connect() {
 
 Result<void> TcpShardClient::meet(Peer& peer) {
   if (auto connected = peer.link->connect(peer.address, kConnect); !connected) return connected;
-  const auto welcome = greet(*peer.link, options_.token, options_.formation);
+  const auto welcome = greet(*peer.link, options_.formation);
   if (!welcome) return fail("{}: {}", peer.address, welcome.error().message);
   if (welcome->first != peer.range.first || welcome->count != peer.range.count)
     return fail("{}: holds floats {} + {}, want {} + {}", peer.address, welcome->first, welcome->count,

@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "train/abortable.h"
 #include "train/pace.h"
+#include "wire/channel.h"
 
 namespace mayfly {
 
@@ -21,7 +22,7 @@ class ShardClient : public Abortable {
     std::int64_t formation = 0;
     int shards = 1;
     std::vector<std::string> addresses{};  ///< address i that of shard i % shards; empty: it has no more
-    std::string token{};
+    Credentials credentials{};
     std::size_t size = 0;  ///< floats of all shards
     int worker = 0;        ///< of several servers of a shard, each worker pulls from one, pushes to all
     std::shared_ptr<EmulatedNetwork> network{};  ///< none: as fast as it goes

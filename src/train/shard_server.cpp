@@ -26,15 +26,8 @@ namespace {
 
 using Kind = DataHeader::Kind;
 
-/// For a stranger to say the token.
+/// For a stranger to prove that it is none, and to say what it wants.
 constexpr Seconds kHello{5};
-
-/// Takes the same time wherever the two differ.
-bool same(const std::string& a, const std::string& b) {
-  unsigned difference = a.size() == b.size() ? 0 : 1;
-  for (std::size_t i = 0; i < a.size() && i < b.size(); ++i) difference |= static_cast<unsigned>(a[i] ^ b[i]);
-  return difference == 0;
-}
 
 /// Someone at the other end, with a thread of its own.
 struct Guest {
@@ -144,7 +137,7 @@ void TcpShardServer::admit(int socket, const sockaddr_in& from) {
       at = next;
     }
     auto& guest = guests_.emplace_back();
-    guest.link = std::make_unique<DataLink>(socket, options_.network);
+    guest.link = std::make_unique<DataLink>(socket, options_.credentials, options_.network);
     guest.name = fmt::format("{}:{}", host.data(), ntohs(from.sin_port));
     guest.thread = std::thread([this, &guest] { serve(guest); });
   }
@@ -216,15 +209,11 @@ void TcpShardServer::serve(Guest& guest) {
 
 Result<ShardRange> TcpShardServer::meet(Guest& guest) {
   auto& link = *guest.link;
+  if (auto proven = link.prove(kHello); !proven) return unexpected(proven.error());
   link.limit_silence(kHello);
   const auto hello = link.receive();
   if (!hello) return unexpected(hello.error());
   if (!*hello || (*hello)->kind != Kind::hello) return fail("it did not say hello");
-  if ((*hello)->count != options_.token.size()) return fail("wrong token");
-  std::string token(options_.token.size(), 0);
-  if (auto heard = link.receive_into(std::as_writable_bytes(std::span(token))); !heard)
-    return unexpected(heard.error());
-  if (!same(token, options_.token)) return fail("wrong token");
   link.limit_silence(std::nullopt);
   const auto formation = (*hello)->formation;
   if (formation < 0) return fail("formation {}", formation);

@@ -10,18 +10,20 @@
 #include "base/result.h"
 #include "nn/shard.h"
 #include "train/pace.h"
+#include "wire/channel.h"
 #include "wire/message.h"
 
 namespace mayfly {
 
 /// The data side of a server process: takes what workers push and keeps it staged until it counts, hands out
 /// parameters. One thread a connection; the calls below come from one thread, the owner's. What arrives goes from the
-/// socket to where it stays. Whoever does not say the run's token first is turned away. docs/protocol.md#servers
+/// socket to where it stays. Whoever does not prove first that it belongs to the run is turned away.
+/// docs/protocol.md#servers
 class ShardServer {
  public:
   struct Options {
     std::string address = "127.0.0.1";
-    std::string token{};
+    Credentials credentials{};
     std::shared_ptr<EmulatedNetwork> network{};  ///< none: as fast as it goes
   };
   static Result<std::unique_ptr<ShardServer>> open(Options options);

@@ -7,6 +7,7 @@
 
 #include "base/rng.h"
 #include "support/plain_shard.h"
+#include "support/token.h"
 #include "train/data_link.h"
 #include "train/shard_client.h"
 #include "train/shard_server.h"
@@ -18,18 +19,18 @@ namespace {
 using support::PlainShard;
 using Floats = std::vector<float>;
 
-constexpr const char* kToken = "secret";
-
 /// Servers of one formation, in this process; server i holds shard i % shards.
 struct Fleet {
   int shards = 1;
   std::size_t size = 0;
+  Credentials credentials;
   std::int64_t formation = 1;
   std::vector<std::unique_ptr<ShardServer>> servers{};
 
-  Fleet(int shard_count, int copies, std::size_t floats) : shards(shard_count), size(floats) {
+  Fleet(int shard_count, int copies, std::size_t floats, Credentials its = support::known())
+      : shards(shard_count), size(floats), credentials(std::move(its)) {
     for (int i = 0; i < shards * copies; ++i)
-      servers.push_back(std::move(ShardServer::open({.token = kToken}).value()));
+      servers.push_back(std::move(ShardServer::open({.credentials = credentials}).value()));
     begin(1);
   }
   void begin(std::int64_t number, std::int64_t sample = 0) {
@@ -42,11 +43,12 @@ struct Fleet {
     for (const auto& server : servers) all.push_back(server->address());
     return all;
   }
-  std::unique_ptr<ShardClient> unconnected(int worker, const std::string& token = kToken) const {
+  std::unique_ptr<ShardClient> unconnected(int worker) const { return unconnected(worker, credentials); }
+  std::unique_ptr<ShardClient> unconnected(int worker, const Credentials& its) const {
     return ShardClient::make({.formation = formation,
                               .shards = shards,
                               .addresses = addresses(),
-                              .token = token,
+                              .credentials = its,
                               .size = size,
                               .worker = worker});
   }
@@ -97,6 +99,19 @@ TEST(Shards, WhatIsCommittedIsPulledAndNothingElse) {
   EXPECT_FALSE(fleet.servers[0]->commit({.formation = 1, .from = 4, .sample = 8, .leases = {8}}));
   EXPECT_FALSE(fleet.servers[0]->commit({.formation = 1, .from = 0, .sample = 8, .leases = {7}}));
   EXPECT_EQ(fleet.servers[0]->sample(), 4);
+}
+
+TEST(Shards, CarryTheSameWhereTheyAreEncrypted) {
+  constexpr std::size_t kFloats = 300'000;  // many records of TLS a message
+  Fleet fleet(2, 2, kFloats, support::sealed());
+  const auto worker = fleet.client();
+  Floats ramp(kFloats);
+  std::iota(ramp.begin(), ramp.end(), 1.0F);
+  push(*worker, 7, ramp);
+  fleet.commit(0, 4, {7});
+  EXPECT_EQ(pulled(*worker, 4, kFloats), ramp);
+  EXPECT_FALSE(fleet.unconnected(0, support::known())->connect());
+  EXPECT_FALSE(fleet.unconnected(0, support::sealed())->connect());
 }
 
 TEST(Shards, WhatIsForgottenBeforeItComesDoesNotStay) {
@@ -199,8 +214,8 @@ TEST(Shards, AWorkerThatVanishesLosesOnlyWhatItHadNotFinished) {
   push(*worker, 1, Floats(100, 1));
   const Floats half(50, 9);
   {
-    DataLink link(nullptr);
-    ASSERT_TRUE(greet(connected(link, *fleet.servers[0]), kToken, 1));
+    DataLink link(support::known(), nullptr);
+    ASSERT_TRUE(greet(connected(link, *fleet.servers[0]), 1));
     // Says that 100 floats follow, and goes after 50.
     const DataHeader header{.kind = DataHeader::Kind::push, .formation = 1, .number = 2, .count = 100};
     ASSERT_TRUE(link.send(header, std::as_bytes(std::span(half))));
@@ -215,11 +230,12 @@ TEST(Shards, AWorkerThatVanishesLosesOnlyWhatItHadNotFinished) {
 TEST(Shards, StrangersAndNonsenseAreTurnedAwayAndTheOthersGoOn) {
   Fleet fleet(1, 1, 100);
   const auto worker = fleet.client();
-  for (const std::string token : {"Secret", "", "secrets"}) EXPECT_FALSE(fleet.unconnected(0, token)->connect());
+  for (const auto& stranger : {Credentials(), support::sealed()})
+    EXPECT_FALSE(fleet.unconnected(0, stranger)->connect());
   const auto dropped = [&](const DataHeader& header, bool greets) {
-    DataLink link(nullptr);
+    DataLink link(support::known(), nullptr);
     connected(link, *fleet.servers[0]);
-    EXPECT_EQ(greets, greets && greet(link, kToken, 1).has_value());
+    EXPECT_EQ(greets, greets && greet(link, 1).has_value());
     EXPECT_TRUE(link.send(header));
     const auto answer = link.receive();
     return !answer || !*answer;
@@ -280,7 +296,7 @@ TEST(StateFetch, GetsACopyThatWasKeptThoughTheServerWentOn) {
   fleet.servers[0]->keep_copy();
   fleet.commit(1, 2, {2});
   const auto fetched = [&](std::int64_t formation, std::int64_t sample) {
-    StateFetch fetch(kToken, nullptr);
+    StateFetch fetch(support::known(), nullptr);
     Floats state(100);
     const auto got =
         fetch.fetch(fleet.servers[0]->address(), formation, sample, std::as_writable_bytes(std::span(state)));
@@ -306,7 +322,7 @@ TEST(StateFetch, GetsACopyThatWasKeptThoughTheServerWentOn) {
 
 TEST(StateFetch, AbortEndsIt) {
   Fleet fleet(1, 1, 100);
-  StateFetch fetch(kToken, nullptr);
+  StateFetch fetch(support::known(), nullptr);
   std::vector<std::byte> state(400);
   auto waiting =
       std::async(std::launch::async, [&] { return fetch.fetch(fleet.servers[0]->address(), 1, 8, state).has_value(); });

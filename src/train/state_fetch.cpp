@@ -9,15 +9,15 @@ constexpr Seconds kConnect{5};
 
 }  // namespace
 
-Result<DataHeader> greet(DataLink& link, const std::string& token, std::int64_t formation) {
-  const DataHeader hello{.kind = DataHeader::Kind::hello, .formation = formation, .count = token.size()};
-  if (auto said = link.send(hello, std::as_bytes(std::span(token))); !said) return unexpected(said.error());
+Result<DataHeader> greet(DataLink& link, std::int64_t formation) {
+  const DataHeader hello{.kind = DataHeader::Kind::hello, .formation = formation};
+  if (auto said = link.send(hello); !said) return unexpected(said.error());
   return link.expect(DataHeader::Kind::welcome, formation);
 }
 
 Result<void> StateFetch::fetch(const std::string& address, std::int64_t formation, std::int64_t sample,
                                std::span<std::byte> into) {
-  auto link = std::make_shared<DataLink>(network_);
+  auto link = std::make_shared<DataLink>(credentials_, network_);
   {
     const std::lock_guard lock(mutex_);
     if (over_) return fail("{}: the fetch was ended", address);
@@ -31,8 +31,8 @@ Result<void> StateFetch::fetch(const std::string& address, std::int64_t formatio
 }
 
 Result<void> StateFetch::receive(DataLink& link, std::int64_t formation, std::int64_t sample,
-                                 std::span<std::byte> into) const {
-  if (const auto welcome = greet(link, token_, formation); !welcome) return unexpected(welcome.error());
+                                 std::span<std::byte> into) {
+  if (const auto welcome = greet(link, formation); !welcome) return unexpected(welcome.error());
   const DataHeader wanted{
       .kind = DataHeader::Kind::fetch, .formation = formation, .number = sample, .count = into.size()};
   if (auto asked = link.send(wanted); !asked) return asked;

@@ -16,8 +16,8 @@ namespace mayfly {
 /// Takes a shard's whole state from another server. One fetch at a time.
 class StateFetch final : public Abortable {
  public:
-  StateFetch(std::string token, std::shared_ptr<EmulatedNetwork> network)
-      : token_(std::move(token)), network_(std::move(network)) {}
+  StateFetch(Credentials credentials, std::shared_ptr<EmulatedNetwork> network)
+      : credentials_(std::move(credentials)), network_(std::move(network)) {}
 
   /// From the server at this address, which holds the shard in this formation: exactly the state of `sample`, be it the
   /// present one or a copy that was kept. Waits for the server to get there. Where it fails `into` is garbage.
@@ -26,9 +26,9 @@ class StateFetch final : public Abortable {
   void abort() override;
 
  private:
-  Result<void> receive(DataLink& link, std::int64_t formation, std::int64_t sample, std::span<std::byte> into) const;
+  static Result<void> receive(DataLink& link, std::int64_t formation, std::int64_t sample, std::span<std::byte> into);
 
-  const std::string token_;
+  const Credentials credentials_;
   const std::shared_ptr<EmulatedNetwork> network_;
   std::mutex mutex_{};
   bool over_ = false;
@@ -36,6 +36,6 @@ class StateFetch final : public Abortable {
 };
 
 /// The first words of a connection to a server, and the part of the parameters that it says it holds.
-Result<DataHeader> greet(DataLink& link, const std::string& token, std::int64_t formation);
+Result<DataHeader> greet(DataLink& link, std::int64_t formation);
 
 }  // namespace mayfly

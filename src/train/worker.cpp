@@ -27,7 +27,7 @@ std::vector<std::int64_t> slice(std::int64_t size, int rank, int ranks) {
 
 Worker::Worker(Options options)
     : options_(std::move(options)),
-      served_({.token = options_.line.token,
+      served_({.credentials = options_.line.credentials,
                .network = options_.network ? std::make_shared<EmulatedNetwork>(*options_.network) : nullptr,
                .cpu_share = options_.cpu_share},
               breaker_),

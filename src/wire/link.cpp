@@ -4,6 +4,8 @@
 
 #include <cerrno>
 #include <chrono>
+#include <map>
+#include <optional>
 #include <utility>
 
 #include "wire/frame.h"
@@ -22,6 +24,10 @@ namespace {
 
 /// A peer that takes nothing more may hold up close() this long.
 constexpr std::chrono::seconds kFarewell{5};
+/// For a stranger to prove that it is none.
+constexpr std::chrono::seconds kProofPatience{5};
+/// Those that may do so at a time; the one that has waited longest goes when more come.
+constexpr std::size_t kMostStrangers = 2048;
 
 /// Processes started later must not hold the connection open when this one ends.
 void keep_private(int descriptor) { ::fcntl(descriptor, F_SETFD, FD_CLOEXEC); }
@@ -29,8 +35,11 @@ void keep_private(int descriptor) { ::fcntl(descriptor, F_SETFD, FD_CLOEXEC); }
 }  // namespace
 
 struct Link::Parts : std::enable_shared_from_this<Parts> {
-  Parts(tcp::socket connected, Loop& owner)
-      : socket(std::move(connected)), patience(socket.get_executor()), loop(owner.parts()) {
+  Parts(tcp::socket connected, Loop& owner, Channel its_channel)
+      : socket(std::move(connected)),
+        patience(socket.get_executor()),
+        loop(owner.parts()),
+        channel(std::move(its_channel)) {
     asio::error_code ignored;
     keep_private(socket.native_handle());
     socket.set_option(tcp::no_delay(true), ignored);
@@ -40,6 +49,7 @@ struct Link::Parts : std::enable_shared_from_this<Parts> {
   void read();
   void read_now();
   void take(std::string_view bytes);
+  void deliver();
   void send(const std::string& frame);
   void write_rest();
   /// Writes what the system takes now; an error is left to the reading side to find.
@@ -51,9 +61,12 @@ struct Link::Parts : std::enable_shared_from_this<Parts> {
   tcp::socket socket;
   asio::steady_timer patience;
   Loop::Parts& loop;
+  Channel channel;
   Calls calls{};
+  std::function<void()> proven{};  ///< of a listener's: the peer is no stranger
   FrameReader frames{};
-  std::string unsent{};
+  bool started = false;                ///< somebody listens to messages
+  std::optional<std::string> ended{};  ///< before somebody did
   bool reading = false;
   bool waiting = false;  ///< for room to send
   bool heard = true;     ///< callbacks are wanted
@@ -79,7 +92,15 @@ void Link::Parts::read_now() {
 }
 
 void Link::Parts::take(std::string_view bytes) {
-  frames.take(bytes);
+  const auto clear = channel.take(bytes);
+  if (!waiting && !channel.outgoing().empty()) push();
+  if (!clear) return fail(clear.error().message);
+  frames.take(*clear);
+  if (proven && channel.open()) std::exchange(proven, {})();
+  if (started) deliver();
+}
+
+void Link::Parts::deliver() {
   while (heard) {
     auto frame = frames.next();
     if (!frame) return fail(frame.error().message);
@@ -92,13 +113,14 @@ void Link::Parts::take(std::string_view bytes) {
 
 void Link::Parts::send(const std::string& frame) {
   if (leaving || !socket.is_open()) return;
-  unsent += frame;
+  channel.put(frame);
   if (!waiting) push();
 }
 
 void Link::Parts::push() {
   asio::error_code error;
   std::size_t sent = 0;
+  std::string& unsent = channel.outgoing();
   while (sent < unsent.size() && !error)
     sent += socket.write_some(asio::buffer(unsent.data() + sent, unsent.size() - sent), error);
   unsent.erase(0, sent);
@@ -112,13 +134,17 @@ void Link::Parts::write_rest() {
     self->waiting = false;
     if (error || !self->socket.is_open()) return;
     self->push();
-    if (self->leaving && self->unsent.empty()) self->leave();
+    if (self->leaving && self->channel.outgoing().empty()) self->leave();
   });
 }
 
 void Link::Parts::fail(std::string why) {
   shut();
-  if (std::exchange(heard, false) && calls.closed) calls.closed(std::move(why));
+  if (!calls.closed) {
+    ended = std::move(why);
+  } else if (std::exchange(heard, false)) {
+    calls.closed(std::move(why));
+  }
 }
 
 /// Closing with unread input would reset the connection, and the peer might lose what it was sent: says that nothing
@@ -143,7 +169,12 @@ Link::~Link() {
 
 void Link::start(Calls calls) {
   parts_->calls = std::move(calls);
-  parts_->read();
+  parts_->started = true;
+  if (!parts_->reading) parts_->read();
+  asio::post(parts_->socket.get_executor(), [parts = parts_] {
+    parts->deliver();
+    if (parts->ended) parts->fail(*parts->ended);
+  });
 }
 void Link::send(const Message& message) { parts_->send(framed(encoded(message))); }
 
@@ -154,7 +185,7 @@ void Link::close() {
   parts_->patience.async_wait([parts = parts_](asio::error_code error) {
     if (!error) parts->shut();
   });
-  if (parts_->unsent.empty()) parts_->leave();
+  if (parts_->channel.outgoing().empty()) parts_->leave();
 }
 
 namespace {
@@ -162,19 +193,33 @@ namespace {
 class TcpListener : public Listener {
  public:
   struct Parts : std::enable_shared_from_this<Parts> {
-    explicit Parts(Loop& owner) : loop(owner), acceptor(owner.parts().context), pause(owner.parts().context) {}
+    Parts(Loop& owner, Credentials known, Calls its_calls)
+        : loop(owner),
+          credentials(std::move(known)),
+          calls(std::move(its_calls)),
+          acceptor(owner.parts().context),
+          pause(owner.parts().context) {}
     void accept();
+    void examine(tcp::socket socket);
+    void send_away(int number, const std::string& why);
     Loop& loop;
+    const Credentials credentials;
+    const Calls calls;
     tcp::acceptor acceptor;
     asio::steady_timer pause;
-    std::function<void(std::unique_ptr<Link>)> accepted{};
-    std::function<void(const std::string&)> failed{};
+    std::map<int, std::shared_ptr<Link::Parts>> strangers{};  ///< the oldest first
+    int next = 0;
   };
   explicit TcpListener(std::shared_ptr<Parts> parts) : parts_(std::move(parts)) {}
   ~TcpListener() override {
     asio::error_code ignored;
     parts_->acceptor.close(ignored);
     parts_->pause.cancel();
+    for (auto& [number, stranger] : parts_->strangers) {
+      stranger->heard = false;
+      stranger->shut();
+    }
+    parts_->strangers.clear();
   }
   std::uint16_t port() const override {
     asio::error_code ignored;
@@ -190,15 +235,47 @@ void TcpListener::Parts::accept() {
     if (!self->acceptor.is_open()) return;
     if (!error) {
       self->accept();
-      return self->accepted(std::make_unique<Link>(std::make_shared<Link::Parts>(std::move(socket), self->loop)));
+      return self->examine(std::move(socket));
     }
     // Out of descriptors, or the peer has gone already: not the end of listening.
-    if (self->failed) self->failed(error.message());
+    if (self->calls.failed) self->calls.failed(error.message());
     self->pause.expires_after(std::chrono::milliseconds(100));
     self->pause.async_wait([self](asio::error_code stopped) {
       if (!stopped && self->acceptor.is_open()) self->accept();
     });
   });
+}
+
+void TcpListener::Parts::examine(tcp::socket socket) {
+  if (strangers.size() >= kMostStrangers) send_away(strangers.begin()->first, "too many wait to prove who they are");
+  const int number = next++;
+  auto link = std::make_shared<Link::Parts>(std::move(socket), loop, Channel(Channel::Side::host, credentials));
+  strangers[number] = link;
+  const std::weak_ptr<Parts> self = weak_from_this();
+  link->calls.closed = [self, number](const std::string& why) {
+    if (const auto parts = self.lock()) parts->send_away(number, why);
+  };
+  link->proven = [self, number] {
+    const auto parts = self.lock();
+    if (!parts) return;
+    const auto proven = parts->strangers.extract(number).mapped();
+    proven->patience.cancel();
+    proven->calls = {};
+    parts->calls.accepted(std::make_unique<Link>(proven));
+  };
+  link->patience.expires_after(kProofPatience);
+  link->patience.async_wait([self, number](asio::error_code stopped) {
+    if (const auto parts = self.lock(); parts && !stopped) parts->send_away(number, "it proves nothing");
+  });
+  link->read();
+}
+
+void TcpListener::Parts::send_away(int number, const std::string& why) {
+  const auto found = strangers.extract(number);
+  if (found.empty()) return;
+  found.mapped()->heard = false;
+  found.mapped()->shut();
+  if (calls.stranger) calls.stranger(why);
 }
 
 using Clock = std::chrono::steady_clock;
@@ -237,12 +314,11 @@ bool meets_itself(const tcp::socket& socket) {
 }  // namespace
 
 Result<std::unique_ptr<Listener>> Listener::open(Loop& loop, const std::string& address, std::uint16_t port,
-                                                 std::function<void(std::unique_ptr<Link>)> accepted,
-                                                 std::function<void(const std::string&)> failed) {
+                                                 const Credentials& credentials, Calls calls) {
   asio::error_code error;
   const auto ip = asio::ip::make_address(address, error);
   if (error) return mayfly::fail("listen on '{}': want an address such as 127.0.0.1", address);
-  auto parts = std::make_shared<TcpListener::Parts>(loop);
+  auto parts = std::make_shared<TcpListener::Parts>(loop, credentials, std::move(calls));
   const tcp::endpoint endpoint(ip, port);
   parts->acceptor.open(endpoint.protocol(), error);
   if (!error) keep_private(parts->acceptor.native_handle());
@@ -250,13 +326,12 @@ Result<std::unique_ptr<Listener>> Listener::open(Loop& loop, const std::string& 
   if (!error) parts->acceptor.bind(endpoint, error);
   if (!error) parts->acceptor.listen(asio::socket_base::max_listen_connections, error);
   if (error) return mayfly::fail("listen on {}:{}: {}", address, port, error.message());
-  parts->accepted = std::move(accepted);
-  parts->failed = std::move(failed);
   parts->accept();
   return std::make_unique<TcpListener>(std::move(parts));
 }
 
-Result<std::unique_ptr<Link>> connect(Loop& loop, const std::string& host, std::uint16_t port, Seconds patience) {
+Result<std::unique_ptr<Link>> connect(Loop& loop, const std::string& host, std::uint16_t port,
+                                      const Credentials& credentials, Seconds patience) {
   const auto end = Clock::now() + std::chrono::duration_cast<Clock::duration>(patience);
   auto& context = loop.parts().context;
   asio::error_code error;
@@ -266,7 +341,11 @@ Result<std::unique_ptr<Link>> connect(Loop& loop, const std::string& host, std::
     tcp::socket socket(context);
     error = attempt(socket, entry.endpoint(), end);
     if (!error && meets_itself(socket)) error = asio::error::connection_refused;
-    if (!error) return std::make_unique<Link>(std::make_shared<Link::Parts>(std::move(socket), loop));
+    if (error) continue;
+    auto link = std::make_shared<Link::Parts>(std::move(socket), loop, Channel(Channel::Side::guest, credentials));
+    link->push();
+    link->read();
+    return std::make_unique<Link>(std::move(link));
   }
   return fail("{}:{}: {}", host, port, error.message());
 }

@@ -5,28 +5,38 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <array>
 #include <csignal>
 #include <filesystem>
+#include <future>
 
+#include "support/token.h"
 #include "wire/frame.h"
 #include "wire/loop.h"
 
 namespace mayfly {
 namespace {
 
+using support::known;
+
 /// A listener and what it accepted, on a loop that ends by itself.
 struct Room {
   Loop loop{};
   Timer late{loop};
+  Credentials credentials;
   std::unique_ptr<Link> inside{};
   std::unique_ptr<Listener> listener{};
   std::function<void()> arrived = [] {};
+  std::function<void()> turned_away = [] {};
 
-  Room() {
-    auto opened = Listener::open(loop, "127.0.0.1", 0, [this](std::unique_ptr<Link> link) {
-      inside = std::move(link);
-      arrived();
-    });
+  explicit Room(Credentials its = known()) : credentials(std::move(its)) {
+    auto opened = Listener::open(loop, "127.0.0.1", 0, credentials,
+                                 {.accepted =
+                                      [this](std::unique_ptr<Link> link) {
+                                        inside = std::move(link);
+                                        arrived();
+                                      },
+                                  .stranger = [this](const std::string&) { turned_away(); }});
     listener = std::move(opened.value());
   }
   void run() {
@@ -41,7 +51,7 @@ struct Room {
   }
   std::unique_ptr<Link> visitor() {
     arrived = [this] { loop.stop(); };
-    auto link = connect(loop, "localhost", listener->port(), Seconds(1));
+    auto link = connect(loop, "localhost", listener->port(), credentials, Seconds(1));
     EXPECT_TRUE(link) << link.error().message;
     run();
     return std::move(*link);
@@ -59,7 +69,18 @@ int plain_socket(std::uint16_t port) {
   return descriptor;
 }
 
-/// What a Link says when a peer sends these bytes.
+/// The proof of one that belongs to the run.
+void prove(int descriptor) {
+  Channel channel(Channel::Side::guest, known());
+  std::array<char, 64> answer{};
+  EXPECT_EQ(::write(descriptor, channel.outgoing().data(), channel.outgoing().size()), 40);
+  EXPECT_EQ(::recv(descriptor, answer.data(), answer.size(), MSG_WAITALL), 64);
+  channel.outgoing().clear();
+  EXPECT_TRUE(channel.take({answer.data(), answer.size()}));
+  EXPECT_EQ(::write(descriptor, channel.outgoing().data(), channel.outgoing().size()), 32);
+}
+
+/// What a Link says when a peer that has proven itself sends these bytes.
 std::string reason_after(const std::string& bytes) {
   Room room;
   std::string reason;
@@ -72,14 +93,21 @@ std::string reason_after(const std::string& bytes) {
                             }});
   };
   const int descriptor = plain_socket(room.listener->port());
-  EXPECT_EQ(::write(descriptor, bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size()));
+  const auto sent = std::async(std::launch::async, [&] {
+    prove(descriptor);
+    return ::write(descriptor, bytes.data(), bytes.size());
+  });
   room.run();
   ::close(descriptor);
   return reason;
 }
 
-TEST(Link, MessagesGoBothWaysInOrder) {
-  Room room;
+class LinkOf : public ::testing::TestWithParam<bool> {};
+INSTANTIATE_TEST_SUITE_P(Link, LinkOf, ::testing::Bool(),
+                         [](const auto& is) { return is.param ? "Encrypted" : "Plain"; });
+
+TEST_P(LinkOf, MessagesGoBothWaysInOrder) {
+  Room room(GetParam() ? support::sealed() : known());
   auto visitor = room.visitor();
   std::vector<Message> there, back;
   room.inside->start({.message =
@@ -102,13 +130,13 @@ TEST(Link, MessagesGoBothWaysInOrder) {
 }
 
 // Messages of 1 MB, more than any socket's buffer takes: most of them are kept until the peer reads.
-TEST(Link, SendNeverBlocksAndCloseSendsWhatIsKept) {
+TEST_P(LinkOf, SendNeverBlocksAndCloseSendsWhatIsKept) {
 #ifdef MAYFLY_SANITIZED
   constexpr int kMessages = 12;  // a link that was closed has 5 s to say the rest
 #else
   constexpr int kMessages = 40;
 #endif
-  Room room;
+  Room room(GetParam() ? support::sealed() : known());
   auto visitor = room.visitor();
   const Message big = Unable{.what = std::string(1 << 20, 'x')};
   for (int i = 0; i < kMessages; ++i) visitor->send(big);
@@ -203,25 +231,49 @@ TEST(Link, ProcessesStartedLaterDoNotInheritIt) {
 
 TEST(Listener, SaysWhereItCannotListen) {
   Loop loop;
-  EXPECT_FALSE(Listener::open(loop, "nowhere", 0, {}));
-  auto first = Listener::open(loop, "127.0.0.1", 0, {});
+  EXPECT_FALSE(Listener::open(loop, "nowhere", 0, known(), {}));
+  auto first = Listener::open(loop, "127.0.0.1", 0, known(), {});
   ASSERT_TRUE(first);
-  const auto second = Listener::open(loop, "127.0.0.1", (*first)->port(), {});
+  const auto second = Listener::open(loop, "127.0.0.1", (*first)->port(), known(), {});
   ASSERT_FALSE(second);
   EXPECT_NE(second.error().message.find("in use"), std::string::npos) << second.error().message;
+}
+
+// Some say nothing, some nonsense, some know another run's secret; who belongs to the run is let in all the same.
+TEST(Listener, StrangersChangeNothingButACounter) {
+  Room room;
+  int strangers = 0;
+  room.turned_away = [&] {
+    if (++strangers == 300) room.loop.stop();
+  };
+  room.arrived = [] { ADD_FAILURE() << "a stranger was let in"; };
+  std::vector<int> descriptors;
+  std::vector<std::unique_ptr<Link>> others;
+  for (int i = 0; i < 100; ++i) {
+    ::close(plain_socket(room.listener->port()));
+    descriptors.push_back(plain_socket(room.listener->port()));
+    const auto nonsense = framed(encoded(Hello{.pid = i})) + std::string(100, static_cast<char>(i));
+    EXPECT_GT(::write(descriptors.back(), nonsense.data(), nonsense.size()), 0);
+    others.push_back(*connect(room.loop, "127.0.0.1", room.listener->port(), Credentials(), Seconds(1)));
+    others.back()->send(Hello{});
+  }
+  room.run();
+  for (const int descriptor : descriptors) ::close(descriptor);
+  EXPECT_NE(room.visitor(), nullptr);
+  EXPECT_EQ(strangers, 300);
 }
 
 TEST(Connect, SaysWhatIsWrong) {
   Loop loop;
   std::uint16_t port = 0;
   {
-    auto listener = Listener::open(loop, "127.0.0.1", 0, {});
+    auto listener = Listener::open(loop, "127.0.0.1", 0, known(), {});
     port = (*listener)->port();
   }
-  const auto refused = connect(loop, "127.0.0.1", port, Seconds(1));
+  const auto refused = connect(loop, "127.0.0.1", port, known(), Seconds(1));
   ASSERT_FALSE(refused);
   EXPECT_NE(refused.error().message.find("refused"), std::string::npos) << refused.error().message;
-  const auto unknown = connect(loop, "no-such-host.invalid", 1, Seconds(1));
+  const auto unknown = connect(loop, "no-such-host.invalid", 1, known(), Seconds(1));
   ASSERT_FALSE(unknown);
   EXPECT_NE(unknown.error().message.find("no-such-host.invalid"), std::string::npos);
 }
@@ -233,25 +285,28 @@ TEST(Listener, SaysWhyNobodyCanBeLetInAndTriesAgain) {
 #endif
   Loop loop;
   std::string why;
-  bool let_in = false;
   rlimit before{};
   ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
-  const auto listener = Listener::open(
-      loop, "127.0.0.1", 0,
-      [&](std::unique_ptr<Link>) {
-        let_in = true;
-        loop.stop();
-      },
-      [&](const std::string& reason) {
-        why = reason;
-        ::setrlimit(RLIMIT_NOFILE, &before);
-      });
+  bool let_in = false;
+  const auto listener = Listener::open(loop, "127.0.0.1", 0, known(),
+                                       {.accepted = {},
+                                        .failed =
+                                            [&](const std::string& reason) {
+                                              why = reason;
+                                              ::setrlimit(RLIMIT_NOFILE, &before);
+                                            },
+                                        .stranger =
+                                            [&](const std::string&) {
+                                              let_in = true;
+                                              loop.stop();
+                                            }});
   ASSERT_TRUE(listener);
   const int next = ::dup(STDIN_FILENO);
   ::close(next);
   const rlimit tight{.rlim_cur = static_cast<rlim_t>(next) + 1, .rlim_max = before.rlim_max};
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &tight), 0);
   const int visitor = plain_socket((*listener)->port());
+  EXPECT_EQ(::shutdown(visitor, SHUT_WR), 0);  // let in, it is found to be a stranger
   Timer late(loop);
   late.start(Seconds(10), [&] { loop.stop(); });
   loop.run();

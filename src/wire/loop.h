@@ -8,6 +8,7 @@
 
 #include "base/result.h"
 #include "base/units.h"
+#include "wire/channel.h"
 #include "wire/message.h"
 
 namespace mayfly {
@@ -46,13 +47,14 @@ class Timer {
   std::unique_ptr<Parts> parts_;
 };
 
-/// One end of a connection that carries messages. Destroying it closes the connection.
+/// One end of a connection that carries messages, once both ends have proven that they belong to the run. Destroying it
+/// closes the connection.
 class Link {
  public:
   struct Calls {
     std::function<void(Message)> message{};
-    /// Once, with the reason: the peer closed, the connection broke, or it sent something that is no message. Not after
-    /// close().
+    /// Once, with the reason: the peer closed, is a stranger, the connection broke, or it sent something that is no
+    /// message. Not after close().
     std::function<void(std::string)> closed{};
   };
   struct Parts;
@@ -73,17 +75,24 @@ class Link {
 /// Accepts connections on an address of this machine.
 class Listener {
  public:
-  /// Port 0: any that is free. `failed` is told why somebody could not be let in, usually that there are too many open
-  /// files; whoever it was is tried again.
+  struct Calls {
+    /// Somebody that has proven to belong to the run.
+    std::function<void(std::unique_ptr<Link>)> accepted{};
+    /// Why somebody could not be let in, usually that there are too many open files; whoever it was is tried again.
+    std::function<void(const std::string& why)> failed{};
+    /// Somebody proved nothing, in time or at all, and was sent away unheard.
+    std::function<void(const std::string& why)> stranger{};
+  };
+  /// Port 0: any that is free.
   static Result<std::unique_ptr<Listener>> open(Loop& loop, const std::string& address, std::uint16_t port,
-                                                std::function<void(std::unique_ptr<Link>)> accepted,
-                                                std::function<void(const std::string&)> failed = {});
+                                                const Credentials& credentials, Calls calls);
   virtual ~Listener() = default;
   virtual std::uint16_t port() const = 0;
 };
 
-/// Blocks until connected, at most `patience`.
-Result<std::unique_ptr<Link>> connect(Loop& loop, const std::string& host, std::uint16_t port, Seconds patience);
+/// Blocks until connected, at most `patience`; whether the other end belongs to the run shows later.
+Result<std::unique_ptr<Link>> connect(Loop& loop, const std::string& host, std::uint16_t port,
+                                      const Credentials& credentials, Seconds patience);
 
 /// Calls for each of these signals until destroyed.
 class SignalWatch {

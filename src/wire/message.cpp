@@ -35,9 +35,9 @@ constexpr double kAnything = -std::numeric_limits<double>::infinity();
 
 // The pointers only choose the overload.
 constexpr auto table(const Hello*) {
-  return named("hello", Field{"protocol", &Hello::protocol}, Field{"token", &Hello::token}, Field{"pid", &Hello::pid},
-               Field{"role", &Hello::role}, Field{"slot", &Hello::slot, -1}, Field{"worker", &Hello::worker},
-               Field{"sample", &Hello::sample}, Field{"pending", &Hello::pending});
+  return named("hello", Field{"protocol", &Hello::protocol}, Field{"pid", &Hello::pid}, Field{"role", &Hello::role},
+               Field{"slot", &Hello::slot, -1}, Field{"worker", &Hello::worker}, Field{"sample", &Hello::sample},
+               Field{"pending", &Hello::pending});
 }
 constexpr auto table(const Ready*) {
   return named("ready", Field{"samples", &Ready::samples}, Field{"parameters", &Ready::parameters},

@@ -18,14 +18,13 @@ namespace mayfly {
 // formation's number is never used again, so whoever is late is told apart by it.
 
 /// Bumped when an older peer would misunderstand.
-inline constexpr int kProtocol = 2;
+inline constexpr int kProtocol = 3;
 
 // From a worker.
 
 /// The first word. A worker that had a connection before gives the name it was given then, and what it holds.
 struct Hello {
   int protocol = kProtocol;
-  std::string token{};
   std::int64_t pid = 0;
   std::string role = "worker";            ///< "server": holds parameters for others; "operator": see Drill
   int slot = -1;                          ///< which of the engine's machines it is; -1: it came by itself

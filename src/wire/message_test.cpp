@@ -11,7 +11,7 @@ namespace {
 /// Every message, every field away from its default.
 std::vector<Message> all_messages() {
   return {
-      Hello{.protocol = 2, .token = "\"ü\n", .pid = 4711, .slot = 3, .worker = 7, .sample = 1LL << 53},
+      Hello{.protocol = 3, .pid = 4711, .slot = 3, .worker = 7, .sample = 1LL << 53},
       Hello{},
       Hello{.role = "server"},
       Pushed{.formation = 2, .lease = 7, .sample = 64, .loss = 0.5, .compute_s = 1, .pull_s = 0.1, .push_s = 0.2},
@@ -84,8 +84,7 @@ TEST(Message, EveryOneComesBackAsItWas) {
 TEST(Message, ReadsAsItsDocumentationDoes) {
   EXPECT_EQ(encoded(Proceed{.formation = 2, .committed = 64, .step = 1, .counts = {32, 32}}),
             R"({"message":"proceed","formation":2,"committed":64,"step":1,"counts":[32,32],"evaluate":false})");
-  EXPECT_EQ(encoded(Hello{.token = "t", .pid = 5}),
-            R"({"message":"hello","protocol":2,"token":"t","pid":5,"role":"worker","slot":-1})");
+  EXPECT_EQ(encoded(Hello{.pid = 5}), R"({"message":"hello","protocol":3,"pid":5,"role":"worker","slot":-1})");
   EXPECT_EQ(encoded(Alive{}), R"({"message":"alive"})");
 }
 
@@ -127,8 +126,8 @@ TEST(Message, BrokenOnesAreRefusedWithTheReason) {
       {R"({"message":"halt","formation":9223372036854775808})", "'formation' cannot be"},
       {R"({"message":"leaving","left_s":-1})", "'left_s' cannot be"},
       {R"({"message":"leaving","left_s":1e999})", "not one JSON object"},
-      {R"({"message":"hello","protocol":1,"token":"","pid":1,"role":"worker","slot":-2})", "'slot' cannot be -2"},
-      {R"({"message":"hello","protocol":4294967297,"token":"","pid":1,"slot":0})", "'protocol' cannot be"},
+      {R"({"message":"hello","protocol":1,"pid":1,"role":"worker","slot":-2})", "'slot' cannot be -2"},
+      {R"({"message":"hello","protocol":4294967297,"pid":1,"slot":0})", "'protocol' cannot be"},
       {R"({"message":"peers","formation":1,"addresses":["a",1]})", "'addresses' cannot be"},
       {R"({"message":"peers","formation":1,"addresses":[["a"]]})", "'addresses' cannot be"},
       {R"({"message":"proceed","formation":1,"committed":0,"step":0,"counts":[1,-1],"evaluate":false})",

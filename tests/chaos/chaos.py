@@ -14,9 +14,10 @@ import time
 import network
 import notices
 import served
+import strangers
 from harness import DIGITS_JOB, HANG_S, TALLY, Failure, Run, Skipped, read_text
 
-CASES = {**served.CASES, **notices.CASES}
+CASES = served.CASES | strangers.CASES | notices.CASES
 
 
 def case(function):
@@ -277,7 +278,7 @@ def a_full_disk(start):
 @case
 def a_cut_network(start):
     with network.Namespaces() as net:
-        run = start(workers=2, prefix=net.inside("a"), flags=["--interface", net.link("a")])
+        run = start(workers=2, prefix=net.inside("a"), flags=["--interface", net.link("a"), "--private-network"])
         net.start_worker(run)
         lost = len(run.events("lost"))
         net.cut()
