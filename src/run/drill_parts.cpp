@@ -110,7 +110,9 @@ Result<Drilling> ask_controller(const std::filesystem::path& directory, const Dr
 bool run_is_over(const std::filesystem::path& directory) {
   const auto processes = processes_in(directory);
   std::error_code error;
-  return processes && !lives(controller_in(*processes)) && std::filesystem::exists(directory / "summary.json", error);
+  // A controller that was killed is started again by its front.
+  return processes && !lives(controller_in(*processes)) && start_ticks(processes->value("front", 0)) == 0 &&
+         std::filesystem::exists(directory / "summary.json", error);
 }
 
 Aftermath aftermath(const std::string& journal, Seconds from, Seconds settled) {
