@@ -65,6 +65,7 @@ struct RunInputs {
   double speed = 1;                      ///< seconds of the trace per second
   std::string address = "127.0.0.1";     ///< where workers reach the controller
   std::string interface = "lo";          ///< and each other
+  std::string notices = "none";          ///< whose metadata service the machines watch, as for `--notices`
   const Job* job = nullptr;              ///< shapes and costs; outlives the run
   const Profile* profile = nullptr;      ///< where there is one; outlives the run
   std::optional<Emulation> emulation{};  ///< roles are held back by it; what was promised is stretched already
