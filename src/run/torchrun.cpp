@@ -21,7 +21,7 @@
 #include "run/journal.h"
 #include "run/passing.h"
 #include "run/process.h"
-#include "run/progress.h"
+#include "run/talked_progress.h"
 #include "wire/loop.h"
 
 namespace mayfly {
@@ -65,13 +65,13 @@ class Torchrun {
       : inputs_(inputs), calls_(calls), journal_(std::move(journal)), progress_(inputs.steps) {}
 
   Result<TorchrunSummary> run() {
-    journal_.add_line(journal_line(
-        Seconds(0), Joined{.worker = 1,
-                           .type = inputs_.type,
-                           .market = inputs_.market,
-                           .price = inputs_.price.value_or(UsdPerHour{})}));
+    journal_.add_line(journal_line(Seconds(0), Joined{.worker = 1,
+                                                      .type = inputs_.type,
+                                                      .market = inputs_.market,
+                                                      .price = inputs_.price.value_or(UsdPerHour{})}));
+    // Before there is anybody whom a signal could orphan; it is looked at once torchrun runs.
+    const SignalWatch signals(loop_, {SIGINT, SIGTERM}, [this](int signal) { on_signal(signal); });
     if (auto started = start(); !started) return unexpected(started.error());
-    SignalWatch signals(loop_, {SIGINT, SIGTERM}, [this](int signal) { on_signal(signal); });
     if (calls_.notices)
       calls_.notices([this](Seconds left, const std::string& source) {
         loop_.post([this, left, source] { notice(left, source); });
@@ -107,6 +107,8 @@ class Torchrun {
       ::execvp(arguments[0], arguments.data());
       ::_exit(127);
     }
+    // A reader of our output that goes away must not take the training with it.
+    ::signal(SIGPIPE, SIG_IGN);
     const auto descriptor = static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0));
     if (descriptor < 0) return fail("cannot watch a process: {}", std::strerror(errno));
     ended_ = std::make_unique<DescriptorWatch>(loop_, descriptor, [this] {
@@ -141,10 +143,10 @@ class Torchrun {
   }
 
   void tell_script(Seconds left, const std::string& source) {
-    const Json document{{"left_s", left.count()},
-                        {"source", source},
-                        {"ends", format_time(Seconds(std::chrono::system_clock::now().time_since_epoch()).count() +
-                                             left.count())}};
+    const Json document{
+        {"left_s", left.count()},
+        {"source", source},
+        {"ends", format_time(Seconds(std::chrono::system_clock::now().time_since_epoch()).count() + left.count())}};
     static_cast<void>(save_text(inputs_.directory / "notice.json", document.dump() + "\n"));
     for (const auto& [rank, pid] : ranked_children(pid_)) ::kill(pid, SIGTERM);
     over_.start(left, [this] {
@@ -233,7 +235,7 @@ class Torchrun {
   Timer over_{loop_};
   std::unique_ptr<DescriptorWatch> ended_{};
   std::mutex mutex_{};  ///< of progress_
-  Progress progress_;
+  TalkedProgress progress_;
   PassingOutput out_{STDOUT_FILENO, [this](std::string_view line) { hear(line); }};
   PassingOutput error_{STDERR_FILENO, [this](std::string_view line) { hear(line); }};
   pid_t pid_ = -1;
@@ -274,16 +276,11 @@ Result<TorchrunSummary> drive_torchrun(const TorchrunInputs& inputs, const Torch
 
 Json summary_json(const TorchrunSummary& summary) {
   const auto number = [](const auto& value) { return value ? Json(*value) : Json(nullptr); };
-  return {{"format", "mayfly-torchrun/1"},
-          {"exit_code", summary.exit_code},
-          {"time_s", summary.time.count()},
-          {"cost_usd", summary.cost ? Json(summary.cost->value) : Json(nullptr)},
-          {"restarts", summary.restarts},
-          {"preemptions", summary.preemptions},
-          {"over_budget", summary.over_budget},
-          {"step", number(summary.step)},
-          {"loss", number(summary.loss)},
-          {"deadline_met", number(summary.deadline_met)}};
+  return {{"format", "mayfly-torchrun/1"},      {"exit_code", summary.exit_code},
+          {"time_s", summary.time.count()},     {"cost_usd", summary.cost ? Json(summary.cost->value) : Json(nullptr)},
+          {"restarts", summary.restarts},       {"preemptions", summary.preemptions},
+          {"over_budget", summary.over_budget}, {"step", number(summary.step)},
+          {"loss", number(summary.loss)},       {"deadline_met", number(summary.deadline_met)}};
 }
 
 }  // namespace mayfly

@@ -12,14 +12,15 @@
 #include "base/units.h"
 #include "cloud/instance_type.h"
 
-// Somebody's own script under the real torchrun: mayfly starts it, hands on notices, and keeps time, money and a journal.
-// What happens when membership changes is torchrun's affair: it starts the script again, from the script's checkpoint.
+// Somebody's own script under the real torchrun: mayfly starts it, hands on notices, and keeps time, money and a
+// journal. What happens when membership changes is torchrun's affair: it starts the script again, from the script's
+// checkpoint.
 namespace mayfly {
 
 struct TorchrunInputs {
-  std::vector<std::string> command{};   ///< torchrun and its arguments
-  std::filesystem::path directory{};    ///< of the journal, the summary and notices
-  std::string type = "local";           ///< what this machine is
+  std::vector<std::string> command{};  ///< torchrun and its arguments
+  std::filesystem::path directory{};   ///< of the journal, the summary and notices
+  std::string type = "local";          ///< what this machine is
   Market market = Market::spot;
   std::optional<UsdPerHour> price{};
   std::optional<Usd> budget{};
@@ -45,7 +46,8 @@ Json summary_json(const TorchrunSummary& summary);
 
 struct TorchrunCalls {
   std::function<void(const std::string&)> say{};
-  /// Told once who brings notices: whoever calls it, from any thread, says how much time is left and who said so.
+  /// Given, while torchrun runs, what to call, from any thread, when the machine will be taken: how much time is left
+  /// and who said so. At the end it is given nothing: then nobody may call any more.
   std::function<void(std::function<void(Seconds left, const std::string& source)>)> notices{};
 };
 
