@@ -16,15 +16,15 @@ from harness import HANG_S, Failure, Run, Skipped, alive, read_bytes, read_text
 PACKAGE = os.path.join(HERE, "..", "..", "python")
 # By its shape the same job as mayfly's own `count`.
 SCRIPT_JOB = """name: count
-run: {python} {script}
-envs: {{SAMPLES: {{samples}}, PAUSE_S: {pause_s}}}
-objective: {{{{epochs: {{epochs}}}}}}
+run: /usr/bin/python3 SCRIPT
+envs: {{SAMPLES: {samples}, PAUSE_S: AWHILE}}
+objective: {{epochs: {epochs}}}
 train:
-  model: {{{{name: script}}}}
+  model: {{name: script}}
   reduction: sum
-  batch: {{batch}}
-  checkpoint: {{{{{{checkpoint}}}}}}
-{optimiser}{{servers}}"""
+  batch: {batch}
+  checkpoint: {{{checkpoint}}}
+OPTIMISER{servers}"""
 CASES = {}
 
 
@@ -34,8 +34,9 @@ def case(function):
 
 
 def job(pause_s=0.01, servers=False):
-    return SCRIPT_JOB.format(python="/usr/bin/python3", script=os.path.join(HERE, "count.py"), pause_s=pause_s,
-                             optimiser="  optimiser: {{kind: sgd, rate: 1}}\n" if servers else "")
+    optimiser = "  optimiser: {{kind: sgd, rate: 1}}\n" if servers else ""
+    script = os.path.join(HERE, "count.py")
+    return SCRIPT_JOB.replace("SCRIPT", script).replace("AWHILE", str(pause_s)).replace("OPTIMISER", optimiser)
 
 
 class ScriptRun(Run):
