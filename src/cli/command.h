@@ -9,6 +9,7 @@
 #include "base/result.h"
 #include "cloud/catalog.h"
 #include "job/profile.h"
+#include "notice/cloud.h"
 #include "predict/prediction.h"
 
 namespace mayfly::cli {
@@ -21,6 +22,7 @@ inline constexpr int kNo = 3;
 inline constexpr int kMissed = 4;
 
 /// Each verb adds itself to the program; its callback leaves the exit code in `code`.
+void add_profile(CLI::App& program, int& code);
 void add_predict(CLI::App& program, int& code);
 void add_plan(CLI::App& program, int& code);
 void add_catalog(CLI::App& program, int& code);
@@ -28,6 +30,13 @@ void add_trace(CLI::App& program, int& code);
 void add_replay(CLI::App& program, int& code);
 void add_run(CLI::App& program, int& code);
 void add_resume(CLI::App& program, int& code);
+void add_status(CLI::App& program, int& code);
+void add_logs(CLI::App& program, int& code);
+void add_torchrun(CLI::App& program, int& code);
+void add_stop(CLI::App& program, int& code);
+void add_worker(CLI::App& program, int& code);
+void add_drill(CLI::App& program, int& code);
+void add_check(CLI::App& program, int& code);
 /// The actions of `trace`.
 void add_trace_files(CLI::App& verb, int& code);
 void add_trace_generate(CLI::App& verb, int& code);
@@ -39,6 +48,13 @@ void note(const std::string& text);
 
 /// Prints the document and nothing else.
 void print_json(const Json& document);
+
+/// mayfly-train, which stands beside this program.
+Result<std::filesystem::path> train_program();
+/// Endpoints of metadata services that the environment names.
+MetadataEndpoints endpoints_of_environment();
+/// The environment's value, or nothing.
+std::string environment(const char* name);
 
 /// A path, or the bare name of a catalogue, profile or trace that ships with mayfly.
 std::filesystem::path find_catalog(const std::string& given);

@@ -51,15 +51,6 @@ Result<std::string> address_of(const std::string& interface) {
   return *found;
 }
 
-Result<std::filesystem::path> train_program() {
-  std::error_code error;
-  const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
-  auto program = self.parent_path() / "mayfly-train";
-  if (error || ::access(program.c_str(), X_OK) != 0)
-    return fail("{}: not there; it is built and installed beside mayfly", program.string());
-  return program;
-}
-
 /// Machines of plan.json, as roles.
 Result<void> read_plan(const std::string& path, RunSetup& setup) {
   const auto text = load_text(path);
@@ -187,6 +178,8 @@ Result<void> set_weather(const RunFlags& flags, RunSetup& setup) {
 }
 
 Result<void> set_times(const RunFlags& flags, RunInputs& inputs) {
+  // Nobody knows who sends the SIGTERM where it is no trace: Kubernetes and Slurm give as much.
+  if (flags.trace.empty()) inputs.times.notice = Seconds(30);
   for (const auto& [flag, text, time] : {std::tuple{"--notice", &flags.notice, &inputs.times.notice},
                                          std::tuple{"--orphan-after", &flags.orphan_after, &inputs.times.orphan}}) {
     if (text->empty()) continue;
@@ -266,6 +259,7 @@ std::vector<std::pair<const char*, std::string*>> RunFlags::texts() {
           {"orphan_after", &orphan_after},
           {"engine", &engine},
           {"lifetime", &lifetime},
+          {"notices", &notices},
           {"format_of_trace", &trace_flags.format},
           {"polarity", &trace_flags.polarity},
           {"gap", &trace_flags.gap},
@@ -290,6 +284,7 @@ Result<RunFlags> RunFlags::parse(const std::string& text, const std::string& fil
     return fail("{}: want the request of a run, format mayfly-request/1", file);
   RunFlags flags;
   for (const auto& [key, field] : flags.texts()) {
+    if (field == &flags.notices && !json.contains(key)) continue;  // of a run from before there were any
     if (!json.contains(key) || !json[key].is_string()) return fail("{}: {}: want a text", file, key);
     *field = json[key].get<std::string>();
   }
@@ -314,6 +309,7 @@ Result<std::variant<std::unique_ptr<RunSetup>, NoPlan>> set_up(const RunFlags& f
   if (const auto checked = check_spec(*spec, flags.job); !checked) return unexpected(checked.error());
   inputs.spec = *std::move(spec);
   inputs.seed = flags.seed;
+  inputs.supervised = true;
   auto program = train_program();
   if (!program) return unexpected(program.error());
   inputs.program = *program;
@@ -361,6 +357,9 @@ Result<std::variant<std::unique_ptr<RunSetup>, NoPlan>> set_up(const RunFlags& f
   if (const auto set = set_times(flags, inputs); !set) return unexpected(set.error());
   if (flags.engine != "local" && flags.engine != "none") return fail("--engine '{}': want local or none", flags.engine);
   inputs.starts_machines = flags.engine == "local";
+  const auto metadata = metadata_service(flags.notices, endpoints_of_environment(), {});
+  if (!metadata) return fail("--{}", metadata.error().message);
+  inputs.notices = flags.notices;
   if (const auto set = set_servers(*setup); !set) return unexpected(set.error());
   for (MachineRole& role : inputs.roles) set_batch(*setup, role);
   inputs.policy = setup->profile ? PolicyName::liveput : PolicyName::ideal;

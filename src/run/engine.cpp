@@ -10,25 +10,12 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <set>
 
-#include "base/text.h"
+#include "run/process.h"
 
 namespace mayfly {
 namespace {
-
-/// Field 22 of /proc/PID/stat; 0 where there is no such process.
-long long start_ticks(pid_t pid) {
-  std::ifstream file(fmt::format("/proc/{}/stat", pid));
-  std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  const auto name_end = text.rfind(')');
-  if (name_end == std::string::npos) return 0;
-  const auto fields = split(std::string_view(text).substr(name_end + 2), ' ');
-  constexpr std::size_t kStart = 22 - 3;
-  if (fields.size() <= kStart || fields[0] == "Z") return 0;
-  return std::atoll(std::string(fields[kStart]).c_str());
-}
 
 Ending ending_of(int status) {
   if (WIFSIGNALED(status)) {
@@ -75,6 +62,17 @@ void signal_group(pid_t pid, int signal) {
 }
 
 }  // namespace
+
+long long start_ticks(pid_t pid) {
+  std::ifstream file(fmt::format("/proc/{}/stat", pid));
+  std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  const auto name_end = text.rfind(')');
+  if (name_end == std::string::npos) return 0;
+  const auto fields = split(std::string_view(text).substr(name_end + 2), ' ');
+  constexpr std::size_t kStart = 22 - 3;  // field 22 of /proc/PID/stat, counted behind the name
+  if (fields.size() <= kStart || fields[0] == "Z") return 0;
+  return std::atoll(std::string(fields[kStart]).c_str());
+}
 
 std::vector<int> seat_cores(int seat, int capacity, int cores) {
   const int each = std::max(1, cores / std::max(1, capacity));
@@ -213,6 +211,10 @@ void LocalEngine::notify(int launch) {
 
 void LocalEngine::kill(int launch) {
   if (const auto found = processes_.find(launch); found != processes_.end()) signal_group(found->second.pid, SIGKILL);
+}
+
+void LocalEngine::vacate(int launch) {
+  if (const auto found = processes_.find(launch); found != processes_.end()) found->second.seat = -1;
 }
 
 void LocalEngine::kill_all() {

@@ -64,6 +64,8 @@ class LocalEngine {
   void notify(int launch);
   void kill(int launch);
   void kill_all();
+  /// It is about to go: who is started next gets its cores.
+  void vacate(int launch);
 
   bool runs(int launch) const { return processes_.contains(launch); }
   std::size_t running() const { return processes_.size(); }
@@ -97,6 +99,10 @@ class LocalEngine {
   std::function<void(int, const Ending&)> ended_;
   std::map<int, Process> processes_{};
 };
+
+/// When a process was started, in ticks since boot: tells it from another that has its number later. 0: no such
+/// process.
+long long start_ticks(pid_t pid);
 
 /// Cores of `cores` for seat `seat` of `capacity`: an equal part each, at least one; seats share where there are more.
 std::vector<int> seat_cores(int seat, int capacity, int cores);

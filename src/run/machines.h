@@ -39,6 +39,8 @@ class LocalMachines {
   void release(int launch, Seconds patience);
   /// Its worker is ready to train: whoever it succeeds may go.
   void settled(int launch);
+  /// It had its notice: another is started now, not when it is gone.
+  void replace_early(int launch);
   /// Silent: ended at once; replaced as if it had been lost.
   void kill(int launch) { engine_.kill(launch); }
   void kill_all() { engine_.kill_all(); }

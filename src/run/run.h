@@ -58,12 +58,14 @@ struct RunInputs {
   int workers = 1;                        ///< machines to hold
   std::vector<MachineRole> roles{};       ///< what they play, one each
   ServerRole servers{};
+  bool supervised = false;               ///< the parent process starts this one again should it be killed
   bool starts_machines = true;           ///< otherwise all of them come by themselves
   bool priced = false;                   ///< roles have prices
   std::optional<Series> weather{};       ///< machines come and go as in a trace
   double speed = 1;                      ///< seconds of the trace per second
   std::string address = "127.0.0.1";     ///< where workers reach the controller
   std::string interface = "lo";          ///< and each other
+  std::string notices = "none";          ///< whose metadata service the machines watch, as for `--notices`
   const Job* job = nullptr;              ///< shapes and costs; outlives the run
   const Profile* profile = nullptr;      ///< where there is one; outlives the run
   std::optional<Emulation> emulation{};  ///< roles are held back by it; what was promised is stretched already
@@ -90,6 +92,7 @@ struct RunProgress {
 };
 
 enum class RunEnd { trained, budget, stopped, unable };
+std::string_view name(RunEnd end);
 
 struct RunSummary {
   RunEnd end = RunEnd::trained;
@@ -128,5 +131,7 @@ Result<RunSummary> drive(const RunInputs& inputs, const RunCalls& calls);
 
 /// `DIR/summary.json`.
 Json summary_json(const RunSummary& summary);
+/// Of a run that has ended; what it says of an emulation is left out.
+Result<RunSummary> load_summary(const std::filesystem::path& directory);
 
 }  // namespace mayfly

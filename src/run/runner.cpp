@@ -44,6 +44,7 @@ Runner::Runner(const RunInputs& inputs, const RunCalls& calls, Store store, Jour
       train_(*inputs.spec.train),
       store_(std::move(store)),
       journal_(std::move(journal)),
+      status_(inputs.directory, inputs.supervised),
       controller_(inputs.job->shapes,
                   make_policy(inputs.policy, inputs.job->shapes, inputs.job->costs, policy_options(inputs)),
                   controller_options(inputs)),
@@ -61,20 +62,26 @@ std::unique_ptr<Crew> Runner::make_crew(std::int64_t formation) {
 
 Seconds Runner::now() const { return std::max(last_now_, Seconds(std::chrono::steady_clock::now() - zero_)); }
 
-std::int64_t Runner::end_sample() const { return target_.value_or(std::int64_t{1} << 60); }
+std::int64_t Runner::end_sample() const { return parting_ ? crew_->sample() : target_.value_or(std::int64_t{1} << 60); }
 
 Result<RunSummary> Runner::run() {
-  if (const auto opened = open(); !opened) return unexpected(opened.error());
+  if (const auto opened = open(); !opened) {
+    failure_ = opened.error().message;
+    write_last_status(nullptr);
+    return unexpected(opened.error());
+  }
   signals_ = std::make_unique<SignalWatch>(loop_, std::initializer_list<int>{SIGINT, SIGTERM},
                                            [this](int signal) { stop(signal); });
   pulse();
   loop_.run();
   journal_.flush();
+  if (failure_) write_last_status(nullptr);
   if (ended_ == RunEnd::unable) return RunSummary{.end = *ended_, .failure = *failure_};
   if (failure_) return unexpected(Error{*failure_});
   RunSummary result = summary();
   if (const auto saved = save_text(inputs_.directory / "summary.json", summary_json(result).dump(2) + "\n"); !saved)
     return unexpected(saved.error());
+  write_last_status(&result);
   return result;
 }
 
@@ -105,6 +112,7 @@ void Runner::begin_training() {
 void Runner::hear(WorkerId worker, const Message& message) {
   if (const auto* ready = std::get_if<Ready>(&message)) on_ready(worker, *ready);
   if (const auto* leaving = std::get_if<Leaving>(&message)) on_leaving(worker, *leaving);
+  if (const auto* risk = std::get_if<AtRisk>(&message)) on_at_risk(worker, *risk);
   if (const auto* written = std::get_if<CheckpointWritten>(&message)) on_written(*written);
   if (const auto* failed = std::get_if<CheckpointFailed>(&message)) on_not_written(*failed);
   if (const auto* unable = std::get_if<Unable>(&message)) return on_unable(worker, *unable);
@@ -257,7 +265,8 @@ void Runner::check_state() {
 void Runner::obey(const Pause&) {
   assigned_.reset();
   // Nobody may be left who holds the state.
-  if (crew_->training() && crew_->sample() > checkpoint_sample_) {
+  const bool time = servers_ != nullptr || crew_->ranks().empty() || can_save(crew_->ranks().front());
+  if (crew_->training() && crew_->sample() > checkpoint_sample_ && time) {
     crew_->go_on(crew_->sample());  // what is committed is applied first
     request_checkpoint();
   }

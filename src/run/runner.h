@@ -16,6 +16,7 @@
 #include "run/machines.h"
 #include "run/run.h"
 #include "run/server_crew.h"
+#include "run/status.h"
 #include "run/store.h"
 
 namespace mayfly {
@@ -38,7 +39,9 @@ class Runner {
     bool ready = false;    ///< has loaded everything
     bool joined = false;   ///< the controller knows it
     bool leaving = false;  ///< had its notice
+    Seconds leaves{};      ///< when it will be taken
     bool server = false;   ///< holds parameters; the controller does not know it
+    Seconds since{};       ///< when it came
   };
   enum class Phase {
     attaching,  ///< workers of an earlier controller are waited for
@@ -67,6 +70,9 @@ class Runner {
   void on_ready(WorkerId worker, const Ready& message);
   void on_server_ready(WorkerId worker, const Ready& message);
   void on_leaving(WorkerId worker, const Leaving& message);
+  void on_at_risk(WorkerId worker, const AtRisk& message);
+  Message order(const Message& message);
+  Message drill(const Drill& message);
   void on_written(const CheckpointWritten& message);
   void on_not_written(const CheckpointFailed& message);
   void on_unable(WorkerId worker, const Unable& message);
@@ -81,6 +87,11 @@ class Runner {
   void check_formation();
   void check_silence();
   void check_checkpoint();
+  /// Servers that will be taken with what nobody else holds.
+  void check_last_holders();
+  /// Before this one is taken.
+  bool can_save(WorkerId worker) const;
+  Seconds save_time() const;
 
   // The controller.
   void tell(const Event& event);
@@ -114,12 +125,19 @@ class Runner {
   void list_processes_soon();
   std::filesystem::path checkpoints() const;
   void report();
+  std::string phase_name() const;
+  std::vector<MachineStatus> machine_statuses() const;
+  RunStatus status() const;
+  void write_status();
+  /// How it ended; without a summary it failed.
+  void write_last_status(const RunSummary* summary);
 
   const RunInputs& inputs_;
   const RunCalls& calls_;
   const TrainSpec& train_;
   Store store_;
   Journal journal_;
+  StatusFile status_;
   Loop loop_{};
   std::chrono::steady_clock::time_point zero_{};  ///< of the run's time, which stands still while nobody drives it
   Seconds last_now_{};
@@ -148,8 +166,11 @@ class Runner {
   std::optional<std::int64_t> target_{};
   std::int64_t epoch_ = 0;  ///< samples; 0: no worker has said so far
   bool checkpoint_asked_ = false;
-  Seconds checkpoint_time_{};      ///< when the last was written or given up
-  Seconds checkpoint_cost_{0.01};  ///< of the first, until it is known
+  Seconds checkpoint_time_{};            ///< when the last was written or given up
+  Seconds checkpoint_cost_{0.01};        ///< of the first, until it is known
+  std::optional<Seconds> write_time_{};  ///< of the last checkpoint
+  double state_mb_ = 0;
+  bool parting_ = false;  ///< nothing new is leased: what there is goes into a checkpoint before servers go
   std::int64_t checkpoint_sample_ = 0;
   std::vector<WorkerId> to_release_{};  ///< once the checkpoint is written
   Seconds formation_time_{};

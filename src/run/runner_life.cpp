@@ -51,6 +51,7 @@ void Runner::remark(const std::string& text) {
   const std::string line = Json{{"t_s", now().count()}, {"remark", text}}.dump();
   if (const auto kept = store_.append_remark(line); !kept) return fail_run(kept.error().message);
   journal_.add_line(line);
+  status_.remember({now(), text});
 }
 
 Result<void> Runner::open() {
@@ -69,6 +70,7 @@ Result<void> Runner::open() {
                     .connected = [this](WorkerId worker, const Hello& word) { connected(worker, word); },
                     .message = [this](WorkerId worker, const Message& message) { hear(worker, message); },
                     .closed = [this](WorkerId worker) { link_closed(worker); },
+                    .order = [this](const Message& message) { return order(message); },
                     .failed = [this](const std::string& why) { not_let_in(why); }};
   auto desk =
       Desk::open(loop_, inputs_.address, static_cast<std::uint16_t>(parse_integer(port.value_or("0")).value_or(0)),
@@ -83,14 +85,15 @@ Result<void> Runner::open() {
   auto saved = save_text(inputs_.directory / "token", *token + "\n");
   ::umask(others);
   if (!saved) return saved;
-  LocalEngine::Options engine{.program = inputs_.program,
-                              .arguments = {"--join", address, "--interface", inputs_.interface},
-                              .script = inputs_.script,
-                              .join = address,
-                              .logs = inputs_.directory / "logs",
-                              .token = *token,
-                              .notice = inputs_.times.notice,
-                              .capacity = inputs_.workers};
+  LocalEngine::Options engine{
+      .program = inputs_.program,
+      .arguments = {"--join", address, "--interface", inputs_.interface, "--notices", inputs_.notices},
+      .script = inputs_.script,
+      .join = address,
+      .logs = inputs_.directory / "logs",
+      .token = *token,
+      .notice = inputs_.times.notice,
+      .capacity = inputs_.workers};
   machines_ = std::make_unique<LocalMachines>(
       loop_, inputs_, std::move(engine), [this] { return now(); },
       LocalMachines::Calls{.ended = [this](int launch, const Ending& ending) { machine_ended(launch, ending); },
@@ -138,6 +141,7 @@ Result<void> Runner::restore() {
     const auto event = event_in(line);
     if (!event) {
       journal_.add_line(line);
+      if (const auto said = remark_in(line)) status_.remember(*said);
       continue;
     }
     last_now_ = std::max(last_now_, event->time);
@@ -145,7 +149,7 @@ Result<void> Runner::restore() {
     journal_.add(*event, reaction.records);
     if (const auto* joined = std::get_if<Joined>(&event->event)) {
       last_worker_ = std::max(last_worker_, joined->worker);
-      members_[joined->worker] = {.ready = true, .joined = true};
+      members_[joined->worker] = {.ready = true, .joined = true, .since = event->time};
     }
     if (const auto* lost = std::get_if<Lost>(&event->event)) members_.erase(lost->worker);
     if (const auto* estimated = std::get_if<Estimated>(&event->event))
@@ -186,6 +190,7 @@ void Runner::pulse() {
   if (!held_up) check_silence();
   check_formation();
   check_checkpoint();
+  check_last_holders();
   // A machine that had its notice is not needed once the others train without it, or what it holds is saved.
   if (crew_->training() || (!checkpoint_asked_ && crew_->sample() <= checkpoint_sample_)) {
     std::vector<WorkerId> idle;
@@ -196,6 +201,7 @@ void Runner::pulse() {
   }
   if (phase_ == Phase::training && calls_.progress) report();
   deliver();
+  if (status_.due(now())) write_status();
 }
 
 void Runner::check_silence() {
@@ -333,11 +339,15 @@ void Runner::list_processes() {
   Json servers = Json::array();
   for (const auto& [worker, member] : members_) {
     Json& list = member.server ? servers : workers;
-    const std::int64_t pid = machines_->pid(member.launch);
-    list.push_back(
-        {{"worker", worker}, {"slot", member.launch}, {"pid", pid > 0 && member.pid > 0 ? member.pid : pid}});
+    const pid_t started = machines_->pid(member.launch);
+    const auto pid = started > 0 && member.pid > 0 ? static_cast<pid_t>(member.pid) : started;
+    list.push_back({{"worker", worker}, {"slot", member.launch}, {"pid", pid}, {"started", start_ticks(pid)}});
   }
-  const Json document{{"controller", ::getpid()}, {"front", ::getppid()}, {"workers", workers}, {"servers", servers}};
+  const Json document{{"controller", ::getpid()},
+                      {"controller_started", start_ticks(::getpid())},
+                      {"front", ::getppid()},
+                      {"workers", workers},
+                      {"servers", servers}};
   static_cast<void>(save_text(inputs_.directory / "processes.json", document.dump() + "\n"));
 }
 

@@ -29,7 +29,7 @@ Result<Welcome> Runner::hello(const Hello& hello) {
     if (hello.role == "server" && servers_ == nullptr) return fail("this job has no servers");
     worker = ++last_worker_;
     if (const auto noted = store_.note("worker", std::to_string(worker)); !noted) return unexpected(noted.error());
-    members_[worker] = {.launch = hello.slot, .server = hello.role == "server"};
+    members_[worker] = {.launch = hello.slot, .server = hello.role == "server", .since = now()};
   }
   const bool describes = train_.model.is_script() && train_.servers;
   return Welcome{.worker = worker,
@@ -80,6 +80,8 @@ void Runner::on_ready(WorkerId worker, const Ready& message) {
   failed_starts_ = 0;
   remark(fmt::format("{}{} is ready: {} parameters, {:.2f} MB of state, loaded in {:.2f} s", member.server ? "s" : "w",
                      worker, message.parameters, message.state_mb, message.load_s));
+  state_mb_ = std::max(state_mb_, message.state_mb);
+  if (member.leaving) return;  // gone before it could do anything
   if (member.server) return on_server_ready(worker, message);
   machines_->settled(member.launch);
   if (epoch_ == 0) {
@@ -107,16 +109,6 @@ void Runner::on_ready(WorkerId worker, const Ready& message) {
   tell_at_boundary(joined, Seconds(2));
 }
 
-void Runner::on_leaving(WorkerId worker, const Leaving& message) {
-  const auto found = members_.find(worker);
-  if (found == members_.end() || found->second.leaving) return;
-  found->second.leaving = true;
-  const Seconds left(message.left_s);
-  say(fmt::format("w{} will be taken in {}", worker, format_duration(left)));
-  if (!found->second.joined || found->second.server) return;
-  tell_at_boundary(Notice{.worker = worker, .left = left}, std::min(left / 4, Seconds(2)));
-}
-
 void Runner::on_unable(WorkerId worker, const Unable& message) {
   if (controller_.committed() == 0) {
     ended_ = RunEnd::unable;
@@ -130,6 +122,7 @@ void Runner::on_written(const CheckpointWritten& message) {
   checkpoint_time_ = now();
   // What training loses by it; writing goes on beside. Below that it is the clock that is measured.
   checkpoint_cost_ = std::max(kLeastCheckpointCost, Seconds(message.stall_s));
+  write_time_ = Seconds(message.write_s);
   checkpoint_asked_ = false;
   const std::filesystem::path path(message.path);
   if (const auto published = publish_checkpoint(checkpoints(), path, train_.checkpoint.keep); !published)
