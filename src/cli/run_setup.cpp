@@ -360,6 +360,7 @@ Result<std::variant<std::unique_ptr<RunSetup>, NoPlan>> set_up(const RunFlags& f
   const auto metadata = metadata_service(flags.notices, endpoints_of_environment(), {});
   if (!metadata) return fail("--{}", metadata.error().message);
   inputs.notices = flags.notices;
+  if (inputs.script) inputs.script->environment.emplace_back("MAYFLY_NOTICES", name(metadata->cloud));
   if (const auto set = set_servers(*setup); !set) return unexpected(set.error());
   for (MachineRole& role : inputs.roles) set_batch(*setup, role);
   inputs.policy = setup->profile ? PolicyName::liveput : PolicyName::ideal;

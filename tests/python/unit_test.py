@@ -369,11 +369,19 @@ class Notices(unittest.TestCase):
         self.assertIsNone(notices.gcp_left_s("FALSE", self.NOW))
 
     def test_azure_says_what_else_is_planned_too(self):
-        event = {"EventType": "Preempt", "NotBefore": "Tue, 07 Jan 2020 01:03:07 GMT"}
-        self.assertEqual(notices.azure_left_s(json.dumps({"Events": [{"EventType": "Reboot"}, event]}), self.NOW), 20)
-        self.assertEqual(notices.azure_left_s(json.dumps({"Events": [{"EventType": "Preempt", "NotBefore": ""}]}), self.NOW),
-                         30)
-        self.assertIsNone(notices.azure_left_s('{"Events":[]}', self.NOW))
+        def left_s(*events):
+            return notices.azure_left_s(json.dumps({"Events": events}), self.NOW, "vm1")
+
+        event = {"EventType": "Preempt", "NotBefore": "Tue, 07 Jan 2020 01:03:07 GMT", "Resources": ["vm0", "vm1"]}
+        self.assertEqual(left_s({"EventType": "Reboot", "Resources": ["vm1"]}, event), 20)
+        self.assertEqual(left_s(dict(event, NotBefore="")), 30)
+        self.assertIsNone(left_s(dict(event, Resources=["vm2"])))
+        self.assertIsNone(left_s())
+
+    def test_a_controller_cannot_send_a_worker_anywhere(self):
+        self.assertTrue(notices.on_loopback("http://127.0.0.1:4000"))
+        for endpoint in ("http://169.254.169.254", "http://127.0.0.1@example.com", "", "file:///etc/passwd"):
+            self.assertFalse(notices.on_loopback(endpoint), endpoint)
 
     def test_each_cloud_is_asked_as_it_wants(self):
         asked = []
@@ -383,7 +391,8 @@ class Notices(unittest.TestCase):
                 asked.append((self.command, self.path, {key.lower(): value for key, value in self.headers.items()}))
                 bodies = {"/latest/api/token": b"key", "/latest/meta-data/spot/instance-action": b'{"action":"stop"}',
                           "/computeMetadata/v1/instance/preempted": b"TRUE",
-                          "/metadata/scheduledevents": b'{"Events":[{"EventType":"Preempt","NotBefore":""}]}'}
+                          "/metadata/instance/compute/name": b"vm1", "/metadata/scheduledevents":
+                              b'{"Events":[{"EventType":"Preempt","NotBefore":"","Resources":["vm1"]}]}'}
                 body = bodies.get(self.path.partition("?")[0])
                 self.send_response(200 if body else 404)
                 self.end_headers()
