@@ -357,10 +357,11 @@ Result<std::variant<std::unique_ptr<RunSetup>, NoPlan>> set_up(const RunFlags& f
   if (const auto set = set_times(flags, inputs); !set) return unexpected(set.error());
   if (flags.engine != "local" && flags.engine != "none") return fail("--engine '{}': want local or none", flags.engine);
   inputs.starts_machines = flags.engine == "local";
-  const auto metadata = metadata_service(flags.notices, endpoints_of_environment(), {});
+  const auto metadata = metadata_service(flags.notices, endpoints_of_environment(), firmware_words());
   if (!metadata) return fail("--{}", metadata.error().message);
-  inputs.notices = flags.notices;
-  if (inputs.script) inputs.script->environment.emplace_back("MAYFLY_NOTICES", name(metadata->cloud));
+  inputs.notices = name(metadata->cloud);
+  if (inputs.script && metadata->cloud != Cloud::none)
+    inputs.script->environment.emplace_back("MAYFLY_NOTICES", inputs.notices);
   if (const auto set = set_servers(*setup); !set) return unexpected(set.error());
   for (MachineRole& role : inputs.roles) set_batch(*setup, role);
   inputs.policy = setup->profile ? PolicyName::liveput : PolicyName::ideal;
@@ -385,8 +386,6 @@ Result<std::variant<std::unique_ptr<RunSetup>, NoPlan>> set_up(const RunFlags& f
     setup->notes.push_back("nobody watches the budget: without a profile, --plan or --as nothing is known of prices");
   if (inputs.spec.deadline && !setup->profile)
     setup->notes.push_back("nobody watches the deadline: without a profile nothing is known of speeds");
-  if (inputs.script && inputs.emulation)
-    setup->notes.push_back("a script is not held back to the speed of what it plays: only prices are those of --as");
   if (!inputs.spec.unused.empty())
     setup->notes.push_back(
         fmt::format("understood but without effect on the run: {}", fmt::join(inputs.spec.unused, ", ")));

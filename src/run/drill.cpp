@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "notice/mock.h"
 #include "run/drill_parts.h"
-#include "run/engine.h"
+#include "run/process.h"
 
 namespace mayfly {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "base/file.h"
 #include "run/drill_parts.h"
-#include "run/engine.h"
+#include "run/process.h"
 #include "support/temp_folder.h"
 
 namespace mayfly {
