@@ -88,7 +88,11 @@ class _Store(dist.Store):
     def __init__(self, address, secret):
         super().__init__()
         self.sock = socket.create_connection(address, timeout=_CONNECT_S)
-        secure.greet(self.sock, secret)
+        try:
+            secure.greet(self.sock, secret)
+        except OSError:
+            self.sock.close()
+            raise
         self.sock.settimeout(_PATIENCE_S)
         self._reader = FrameReader()
 
@@ -149,6 +153,8 @@ class Mesh:
             name, function, arguments = self._work.get()
             if function is None:
                 self._group = None
+                if self._store is not None:
+                    self._store.sock.close()
                 return
             result, error = None, None
             self._busy = True
