@@ -130,7 +130,8 @@ class Mesh:
         self._group, self._store, self._busy = None, None, False
         self._server = StoreServer(host, secret) if form["rank"] == 0 else None
         self._work = queue.SimpleQueue()
-        threading.Thread(target=self._run, name="mayfly-mesh", daemon=True).start()
+        self._thread = threading.Thread(target=self._run, name="mayfly-mesh", daemon=True)
+        self._thread.start()
 
     def word(self):
         """Where the others reach it, and what it speaks."""
@@ -178,6 +179,9 @@ class Mesh:
         if self._group is not None and self._busy:
             # Taking a group apart waits for what hangs in it, and so would the end of the process.
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._group))
+        if not self._busy:
+            # Python cannot end well while a thread takes a group apart.
+            self._thread.join(1.0)
 
     # In the mesh's thread.
 

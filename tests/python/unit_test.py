@@ -467,6 +467,7 @@ class Meshes(unittest.TestCase):
         own.do("worked", own.connect, [own.word(), own.word()])
         own.leave()
         self.assertIsNotNone(mail.get(timeout=60)[1][3])
+        own._thread.join(60)
 
 
 class Shards(unittest.TestCase):
