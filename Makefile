@@ -53,6 +53,7 @@ bench: deps-dev
 	build/bench/risk generator
 	bench/train_speed.py build
 	bench/recovery.py build
+	bench/python_overhead.py build
 
 clean:
 	rm -rf build build-debug build-clang

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""python_overhead.py [BUILD] [--steps N]: what a step costs in a run of one Python worker, against the same network in a plain
-loop, as ratios in one go: stretches of both take turns, so that whatever else the machine does hits both."""
+"""python_overhead.py [BUILD] [--steps N]: what a step costs in a run of one Python worker, against the same network in a
+plain loop, as ratios in one go: stretches of both take turns, so that whatever else the machine does hits both."""
 import argparse
 import json
 import os
@@ -46,9 +46,9 @@ for batch in mayfly.batches(data, model, optimizer):
     steps += 1
     if steps % STRETCH == 0:
         times.append(((time.perf_counter() - start) / STRETCH, plain()))
+        with open(os.environ["RESULT"], "w") as file:
+            json.dump(times[1:], file)
         start = time.perf_counter()
-with open(os.environ["RESULT"], "w") as file:
-    json.dump(times[1:], file)
 """
 
 
@@ -57,7 +57,8 @@ def measured(mayfly, folder, name, sizes, steps):
     with open(f"{folder}/train.py", "w", encoding="utf-8") as file:
         file.write(SCRIPT)
     with open(f"{folder}/job.yaml", "w", encoding="utf-8") as file:
-        file.write(f"name: {name}\nrun: /usr/bin/python3 train.py\nenvs: {{SIZES: '{json.dumps(sizes)}', RESULT: {folder}/times}}\n"
+        file.write(f"name: {name}\nrun: /usr/bin/python3 train.py\n"
+                   f"envs: {{SIZES: '{json.dumps(sizes)}', RESULT: {folder}/times}}\n"
                    f"objective: {{steps: {steps}}}\ntrain:\n  model: {{name: script}}\n  batch: 64\n"
                    "  checkpoint: {every: 1h}\n")
     subprocess.run([mayfly, "run", f"{folder}/job.yaml", "--workers", "1", "--out", f"{folder}/run", "-y"], check=True,
@@ -71,16 +72,16 @@ def main():
     parser.add_argument("build", nargs="?", default=os.path.join(ROOT, "build"))
     parser.add_argument("--steps", type=int, default=1000)
     options = parser.parse_args()
-    print("| network | parameters | plain step ms | in a run ms | ratio | least | most |\n| --- | --- | --- | --- | --- | --- | --- |")
+    print("| network | parameters | plain step ms | in a run ms | ratio | least | most |\n" + "| --- " * 7 + "|")
     with tempfile.TemporaryDirectory() as folder:
         for name, sizes in (("784-128-10", [784, 128, 10]), ("784-1024-1024-10", [784, 1024, 1024, 10])):
             times = measured(os.path.abspath(f"{options.build}/mayfly"), f"{folder}/{len(sizes)}", "overhead", sizes,
                              options.steps)
             ratios = [own / plain for own, plain in times]
             parameters = sum(a * b + b for a, b in zip(sizes, sizes[1:]))
-            print(f"| {name} | {parameters} | {1e3 * statistics.median(p for _, p in times):.2f} | "
-                  f"{1e3 * statistics.median(o for o, _ in times):.2f} | {statistics.median(ratios):.2f} | {min(ratios):.2f} | "
-                  f"{max(ratios):.2f} |", flush=True)
+            own, plain = (1e3 * statistics.median(column) for column in zip(*times))
+            print(f"| {name} | {parameters} | {plain:.2f} | {own:.2f} | {statistics.median(ratios):.2f} | "
+                  f"{min(ratios):.2f} | {max(ratios):.2f} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -88,7 +88,11 @@ class _Store(dist.Store):
     def __init__(self, address, secret):
         super().__init__()
         self.sock = socket.create_connection(address, timeout=_CONNECT_S)
-        secure.greet(self.sock, secret)
+        try:
+            secure.greet(self.sock, secret)
+        except OSError:
+            self.sock.close()
+            raise
         self.sock.settimeout(_PATIENCE_S)
         self._reader = FrameReader()
 
@@ -126,7 +130,8 @@ class Mesh:
         self._group, self._store, self._busy = None, None, False
         self._server = StoreServer(host, secret) if form["rank"] == 0 else None
         self._work = queue.SimpleQueue()
-        threading.Thread(target=self._run, name="mayfly-mesh", daemon=True).start()
+        self._thread = threading.Thread(target=self._run, name="mayfly-mesh", daemon=True)
+        self._thread.start()
 
     def word(self):
         """Where the others reach it, and what it speaks."""
@@ -149,6 +154,8 @@ class Mesh:
             name, function, arguments = self._work.get()
             if function is None:
                 self._group = None
+                if self._store is not None:
+                    self._store.sock.close()
                 return
             result, error = None, None
             self._busy = True
@@ -172,6 +179,9 @@ class Mesh:
         if self._group is not None and self._busy:
             # Taking a group apart waits for what hangs in it, and so would the end of the process.
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._group))
+        if not self._busy:
+            # Python cannot end well while a thread takes a group apart.
+            self._thread.join(1.0)
 
     # In the mesh's thread.
 

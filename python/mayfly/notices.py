@@ -6,6 +6,7 @@ import json
 import os
 import threading
 import urllib.error
+import urllib.parse
 import urllib.request
 
 CLOUDS = ("aws", "gcp", "azure")
@@ -18,7 +19,8 @@ def endpoint_of(cloud, environment=os.environ):
     if cloud == "aws":
         return environment.get("AWS_EC2_METADATA_SERVICE_ENDPOINT", "http://169.254.169.254")
     if cloud == "gcp":
-        return "http://" + environment.get("GCE_METADATA_HOST", "metadata.google.internal")
+        host = environment.get("GCE_METADATA_HOST", "metadata.google.internal")
+        return host if host.startswith("http://") else "http://" + host
     return environment.get("MAYFLY_AZURE_METADATA_ENDPOINT", "http://169.254.169.254")
 
 
@@ -54,12 +56,14 @@ def gcp_left_s(text, now):
     return _LEFT_S["gcp"] if text.strip().upper() == "TRUE" else None
 
 
-def azure_left_s(text, now):
-    """Of scheduledevents."""
+def azure_left_s(text, now, machine):
+    """Of scheduledevents; those of other machines of a set do not count."""
     lefts = []
     document = json.loads(text)
     for event in document.get("Events", []) if isinstance(document, dict) else []:
-        if not isinstance(event, dict) or event.get("EventType") != "Preempt":
+        if not isinstance(event, dict) or event.get("EventType") not in ("Preempt", "Terminate"):
+            continue
+        if machine not in event.get("Resources", []):
             continue
         try:
             lefts.append(max(0.0, email.utils.parsedate_to_datetime(event["NotBefore"]).timestamp() - now))
@@ -72,17 +76,25 @@ def look(cloud, endpoint, now):
     """Seconds left, or None. An OSError or ValueError where the service does not answer, or not as it should."""
     base = endpoint.rstrip("/")
     if cloud == "aws":
-        headers = {}
         token = _answer(base + "/latest/api/token", {"X-aws-ec2-metadata-token-ttl-seconds": "60"}, "PUT")
-        if token:
-            headers["X-aws-ec2-metadata-token"] = token
-        text = _answer(base + "/latest/meta-data/spot/instance-action", headers)
+        if not token:
+            raise ValueError("it gives no session token")
+        text = _answer(base + "/latest/meta-data/spot/instance-action", {"X-aws-ec2-metadata-token": token})
         return None if text is None else aws_left_s(text, now)
     if cloud == "gcp":
         text = _answer(base + "/computeMetadata/v1/instance/preempted", {"Metadata-Flavor": "Google"})
         return None if text is None else gcp_left_s(text, now)
+    machine = _answer(base + "/metadata/instance/compute/name?api-version=2021-02-01&format=text", {"Metadata": "true"})
+    if machine is None:
+        raise ValueError("it does not say how this machine is called")
     text = _answer(base + "/metadata/scheduledevents?api-version=2020-07-01", {"Metadata": "true"})
-    return None if text is None else azure_left_s(text, now)
+    return None if text is None else azure_left_s(text, now, machine.strip())
+
+
+def on_loopback(endpoint):
+    """Where a controller may send a worker to ask; anywhere else it could make it talk to whomever it likes."""
+    host = urllib.parse.urlsplit(endpoint).hostname or ""
+    return host in ("localhost", "::1") or host.startswith("127.")
 
 
 class Watch:

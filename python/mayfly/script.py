@@ -98,21 +98,28 @@ class _Member:
                               environment.get("MAYFLY_HOST", "127.0.0.1"), self._watched)
         cloud = environment.get("MAYFLY_NOTICES", "")
         if cloud in notices.CLOUDS:
-            self._watched({"cloud": cloud, "endpoint": notices.endpoint_of(cloud)})
-        elif cloud:
-            raise ValueError("MAYFLY_NOTICES '%s': want one of %s" % (cloud, ", ".join(notices.CLOUDS)))
+            self._ask(cloud, notices.endpoint_of(cloud))
+        elif cloud not in ("", "none"):
+            raise ValueError("MAYFLY_NOTICES '%s': want none or one of %s" % (cloud, ", ".join(notices.CLOUDS)))
         self._catch_signals()
         self._catch_errors()
         atexit.register(self.close)
 
     def _watched(self, message):
+        """The controller's word, in the line's thread."""
         from .line import log
 
-        if message["cloud"] not in notices.CLOUDS:
-            return log("watch: cloud '%s' is not known" % message["cloud"])
+        cloud, endpoint = message["cloud"], message["endpoint"]
+        if cloud not in notices.CLOUDS or not notices.on_loopback(endpoint):
+            return log("watch: will not ask '%s' for notices of '%s'" % (endpoint, cloud))
+        self._ask(cloud, endpoint)
+
+    def _ask(self, cloud, endpoint):
+        from .line import log
+
         if self._watch is not None:
             self._watch.end()
-        self._watch = notices.Watch(message["cloud"], message["endpoint"], lambda left_s: self._worker.notice(left_s), log)
+        self._watch = notices.Watch(cloud, endpoint, lambda left_s: self._worker.notice(left_s), log)
 
     def _catch_signals(self):
         if threading.current_thread() is not threading.main_thread():

@@ -386,6 +386,8 @@ Result<std::variant<std::unique_ptr<RunSetup>, NoPlan>> set_up(const RunFlags& f
     setup->notes.push_back("nobody watches the budget: without a profile, --plan or --as nothing is known of prices");
   if (inputs.spec.deadline && !setup->profile)
     setup->notes.push_back("nobody watches the deadline: without a profile nothing is known of speeds");
+  if (inputs.script && inputs.emulation)
+    setup->notes.push_back("a script is not held back to the speed of what it plays: only prices are those of --as");
   if (!inputs.spec.unused.empty())
     setup->notes.push_back(
         fmt::format("understood but without effect on the run: {}", fmt::join(inputs.spec.unused, ", ")));

@@ -117,6 +117,11 @@ void LocalMachines::replace_early(int launch) {
   after(inputs_.times.replacement, [this, role = engine_.role(launch)] { start_or_say(role); });
 }
 
+bool LocalMachines::released(int launch) const {
+  const auto found = held_.find(launch);
+  return found != held_.end() && !found->second.replace;
+}
+
 void LocalMachines::gone(int launch, const Ending& ending) {
   const Held was = held_[launch];
   held_.erase(launch);

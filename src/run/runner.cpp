@@ -343,7 +343,7 @@ void Runner::dismiss(WorkerId worker, const std::string& why) {
   const int launch = found->second.launch;
   members_.erase(found);
   crew_->gone(worker);
-  if (launch >= 0) machines_->release(launch, Seconds(3));
+  if (launch >= 0) machines_->release(launch, inputs_.script ? end_patience() : Seconds(3));
 }
 
 void Runner::request_checkpoint() {

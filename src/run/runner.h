@@ -59,6 +59,7 @@ class Runner {
   void begin_training();
   void stop(int signal);
   void end(RunEnd how);
+  Seconds end_patience() const;
   void fail_run(std::string why);
   void end_when_empty();
   RunSummary summary() const;

@@ -29,6 +29,7 @@ constexpr Seconds kFormationPatience{10};
 /// Before a broken mesh is built again with the same members; a lost one is usually known by then.
 constexpr Seconds kReformAfter{0.3};
 constexpr Seconds kEndPatience{5};
+constexpr Seconds kScriptPatience{60};
 constexpr Seconds kSavePatience{60};
 constexpr Seconds kSaveAgain{0.5};
 constexpr Seconds kStepPatience{5};
@@ -274,6 +275,9 @@ void Runner::stop(int) {
   });
 }
 
+/// A script may have something to do behind its loop.
+Seconds Runner::end_patience() const { return inputs_.script ? kScriptPatience : kEndPatience; }
+
 void Runner::end(RunEnd how) {
   if (phase_ == Phase::ending) return;
   if (checkpoint_asked_ && how == RunEnd::budget) {
@@ -301,9 +305,10 @@ void Runner::end(RunEnd how) {
   deliver();
   // Whoever has not said Hello yet is nobody's and holds nothing.
   for (const int launch : machines_->launches()) {
-    if (std::find(known.begin(), known.end(), launch) == known.end()) machines_->kill(launch);
+    const bool stranger = std::find(known.begin(), known.end(), launch) == known.end();
+    if (stranger && !machines_->released(launch)) machines_->kill(launch);
   }
-  patience_.start(kEndPatience, [this] {
+  patience_.start(end_patience(), [this] {
     machines_->kill_all();
     patience_.start(Seconds(1), [this] { loop_.stop(); });
   });

@@ -33,9 +33,10 @@ class Numbers:
 
 model = Count()
 optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
+counted = 0
 for batch in mayfly.batches(Numbers(), collate=lambda samples: samples):
     time.sleep(float(os.environ.get("PAUSE_S", "0")))
-    mayfly.step(model, optimizer, model(torch.as_tensor(batch)))
+    counted += mayfly.step(model, optimizer, model(torch.as_tensor(batch)))
     if mayfly.notice() is not None:
         print("notice: %.1f s" % mayfly.notice(), flush=True)
-print("ends at", mayfly.position(), flush=True)
+print("ends at", mayfly.position(), "after", counted, flush=True)

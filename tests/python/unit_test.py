@@ -2,9 +2,9 @@
 """The Python package without a run: bytes, order, checksums, files, notices, the two halves of a step."""
 import hashlib
 import http.server
-import io
 import json
 import os
+import queue
 import random
 import socket
 import ssl
@@ -19,7 +19,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import torch
 
 import mayfly
-from mayfly import checkpoint, frames, notices, safetensors, secure, shards, trainer
+from mayfly import checkpoint, frames, mesh, notices, safetensors, secure, shards, trainer
 from mayfly.order import SampleOrder
 from mayfly.xxh3 import xxh3
 
@@ -369,11 +369,19 @@ class Notices(unittest.TestCase):
         self.assertIsNone(notices.gcp_left_s("FALSE", self.NOW))
 
     def test_azure_says_what_else_is_planned_too(self):
-        event = {"EventType": "Preempt", "NotBefore": "Tue, 07 Jan 2020 01:03:07 GMT"}
-        self.assertEqual(notices.azure_left_s(json.dumps({"Events": [{"EventType": "Reboot"}, event]}), self.NOW), 20)
-        self.assertEqual(notices.azure_left_s(json.dumps({"Events": [{"EventType": "Preempt", "NotBefore": ""}]}), self.NOW),
-                         30)
-        self.assertIsNone(notices.azure_left_s('{"Events":[]}', self.NOW))
+        def left_s(*events):
+            return notices.azure_left_s(json.dumps({"Events": events}), self.NOW, "vm1")
+
+        event = {"EventType": "Preempt", "NotBefore": "Tue, 07 Jan 2020 01:03:07 GMT", "Resources": ["vm0", "vm1"]}
+        self.assertEqual(left_s({"EventType": "Reboot", "Resources": ["vm1"]}, event), 20)
+        self.assertEqual(left_s(dict(event, NotBefore="")), 30)
+        self.assertIsNone(left_s(dict(event, Resources=["vm2"])))
+        self.assertIsNone(left_s())
+
+    def test_a_controller_cannot_send_a_worker_anywhere(self):
+        self.assertTrue(notices.on_loopback("http://127.0.0.1:4000"))
+        for endpoint in ("http://169.254.169.254", "http://127.0.0.1@example.com", "", "file:///etc/passwd"):
+            self.assertFalse(notices.on_loopback(endpoint), endpoint)
 
     def test_each_cloud_is_asked_as_it_wants(self):
         asked = []
@@ -383,7 +391,8 @@ class Notices(unittest.TestCase):
                 asked.append((self.command, self.path, {key.lower(): value for key, value in self.headers.items()}))
                 bodies = {"/latest/api/token": b"key", "/latest/meta-data/spot/instance-action": b'{"action":"stop"}',
                           "/computeMetadata/v1/instance/preempted": b"TRUE",
-                          "/metadata/scheduledevents": b'{"Events":[{"EventType":"Preempt","NotBefore":""}]}'}
+                          "/metadata/instance/compute/name": b"vm1", "/metadata/scheduledevents":
+                              b'{"Events":[{"EventType":"Preempt","NotBefore":"","Resources":["vm1"]}]}'}
                 body = bodies.get(self.path.partition("?")[0])
                 self.send_response(200 if body else 404)
                 self.end_headers()
@@ -409,6 +418,56 @@ class Notices(unittest.TestCase):
         self.assertEqual(notices.endpoint_of("aws", {"AWS_EC2_METADATA_SERVICE_ENDPOINT": "http://a"}), "http://a")
         self.assertEqual(notices.endpoint_of("gcp", {"GCE_METADATA_HOST": "b:1"}), "http://b:1")
         self.assertEqual(notices.endpoint_of("azure", {"MAYFLY_AZURE_METADATA_ENDPOINT": "http://c"}), "http://c")
+
+
+class Meshes(unittest.TestCase):
+    def form(self, rank, size=2, source=0):
+        return {"formation": 3, "rank": rank, "size": size, "source": source}
+
+    def test_another_version_of_torch_is_refused_by_who_has_it(self):
+        words = ["torch 1.13.1 gloo 127.0.0.1:9", "torch 2.4.0 gloo 127.0.0.1:0"]
+        meshes = [mesh.Mesh(self.form(rank), "127.0.0.1", b"s", queue.SimpleQueue()) for rank in range(2)]
+        self.assertIsNone(meshes[0].stranger(words))
+        self.assertIn("this worker has torch 2.4.0, the others torch 1.13.1", meshes[1].stranger(words))
+        self.assertIn("mayfly's own workers", meshes[1].stranger(["127.0.0.1:0,4000", words[1]]))
+        for one in meshes:
+            one.leave()
+
+    def test_two_find_each_other_hand_over_and_add_up(self):
+        mail = queue.SimpleQueue()
+        pair = [mesh.Mesh(self.form(rank), "127.0.0.1", b"s", mail) for rank in range(2)]
+        words = [one.word() for one in pair]
+        values = [torch.full((5,), float(rank + 1)) for rank in range(2)]
+
+        def work(one):
+            one.connect(words)
+            data = one.hand_over(b"state" * 1000, [1])
+            one.add_up(values[one.form["rank"]])
+            return data
+
+        for one in pair:
+            one.do("worked", work, one)
+        found = dict((item[1][0].form["rank"], item[1][2:]) for item in (mail.get(timeout=60), mail.get(timeout=60)))
+        self.assertEqual(found, {0: (None, None), 1: (b"state" * 1000, None)})
+        for value in values:
+            self.assertEqual(value.tolist(), [3.0] * 5)
+        for one in pair:
+            one.leave()
+
+    def test_the_store_lets_nobody_in_who_does_not_know_the_secret(self):
+        own = mesh.Mesh(self.form(0), "127.0.0.1", b"right", queue.SimpleQueue())
+        address = secure.address_of(own.word().rpartition(" ")[2])
+        with self.assertRaises(OSError):
+            mesh._Store(address, b"wrong")
+        own.leave()
+
+    def test_a_peer_that_never_comes_is_left_behind_at_once(self):
+        mail = queue.SimpleQueue()
+        own = mesh.Mesh(self.form(0), "127.0.0.1", b"s", mail)
+        own.do("worked", own.connect, [own.word(), own.word()])
+        own.leave()
+        self.assertIsNotNone(mail.get(timeout=60)[1][3])
+        own._thread.join(60)
 
 
 class Shards(unittest.TestCase):
