@@ -2,7 +2,7 @@
 PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
 
-.PHONY: run test build check format install deps deps-dev bench clean
+.PHONY: run test build check format install wheel deb deps deps-dev bench clean
 
 run: build
 	@examples/04-survive/run.sh build/mayfly
@@ -26,6 +26,14 @@ format:
 
 install: build
 	cmake --install build --prefix $(PREFIX)
+
+# The Python package, for pip: dist/mayfly-VERSION-py3-none-any.whl.
+wheel: deps-dev
+	@tools/build_wheel dist
+
+# build/mayfly_VERSION_ARCH.deb
+deb: build
+	cd build && cpack -G DEB
 
 # Installs with apt what tools/packages lists and is missing; asks for sudo only then.
 deps:

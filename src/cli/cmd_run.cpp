@@ -7,9 +7,11 @@
 
 #include "base/file.h"
 #include "cli/command.h"
+#include "cli/detach.h"
 #include "cli/run_setup.h"
 #include "cli/run_text.h"
 #include "cli/supervise.h"
+#include "run/folder.h"
 
 namespace mayfly::cli {
 namespace {
@@ -18,6 +20,7 @@ struct Options {
   RunFlags flags{};
   std::string directory{};  ///< of resume
   bool yes = false;
+  bool detach = false;
   bool json = false;
 };
 
@@ -32,14 +35,21 @@ Result<bool> agreed(const RunSetup& setup, const Options& options) {
   return answer.empty() || answer[0] == 'y' || answer[0] == 'Y';
 }
 
+/// A new folder that is ours alone.
+Result<RunLock> make_folder(const std::filesystem::path& directory) {
+  std::error_code error;
+  std::filesystem::create_directories(directory, error);
+  if (error) return fail("{}: cannot create: {}", directory.string(), error.message());
+  auto lock = RunLock::take(directory);
+  if (lock && std::filesystem::exists(directory / "state.db", error))
+    return fail("{}: holds a run already; go on with it: mayfly resume {}", directory.string(), directory.string());
+  return lock;
+}
+
 /// What `resume` needs to find.
 Result<void> write_request(const RunFlags& flags, const RunSetup& setup) {
   const auto& directory = setup.inputs.directory;
   std::error_code error;
-  if (std::filesystem::exists(directory / "state.db", error))
-    return fail("{}: holds a run already; go on with it: mayfly resume {}", directory.string(), directory.string());
-  std::filesystem::create_directories(directory, error);
-  if (error) return fail("{}: cannot create: {}", directory.string(), error.message());
   RunFlags kept = flags;
   kept.job = setup.inputs.job_file.string();
   for (std::string* path : {&kept.plan, &kept.trace}) {
@@ -79,10 +89,29 @@ int drive_and_tell(const RunSetup& setup, const Options& options) {
   return exit_code(*summary);
 }
 
-int start(const RunSetup& setup, const Options& options) {
+int start_here(const RunSetup& setup, const Options& options) {
   return supervise(
       [&](bool) { return drive_and_tell(setup, options); },
       [](int signal) { fmt::print(stderr, "the controller was killed by signal {}: starting it again\n", signal); });
+}
+
+/// The lock of the run is the caller's, and its children's.
+int start(const RunSetup& setup, const Options& options) {
+  if (!options.detach) return start_here(setup, options);
+  const RunInputs& inputs = setup.inputs;
+  const std::string directory = inputs.directory.string();
+  const Detached run =
+      detach({.directory = inputs.directory, .waits = !inputs.starts_machines || inputs.weather.has_value()},
+             [&] { return start_here(setup, options); });
+  if (!run.stands && run.code == kBadInput) return run.code;
+  if (options.json) {
+    print_json({{"directory", directory}, {"state", run.stands ? "running" : "ended"}, {"pid", run.pid}});
+  } else if (run.stands) {
+    fmt::print("runs in the background\n  mayfly status {0}\n  mayfly logs -f {0}\n  mayfly stop {0}\n", directory);
+  } else {
+    fmt::print("{}: has ended already, with exit code {}\n", directory, run.code);
+  }
+  return run.code;
 }
 
 int run(const Options& options) {
@@ -101,6 +130,8 @@ int run(const Options& options) {
   if (!*agree) return kDone;
   std::error_code error;
   const bool fresh = !std::filesystem::exists(setup.inputs.directory, error);
+  const auto lock = make_folder(setup.inputs.directory);
+  if (!lock) return bad_input(lock.error());
   if (const auto written = write_request(options.flags, setup); !written) return bad_input(written.error());
   note(fmt::format("{}: {} worker{} in {}", setup.inputs.spec.name, setup.inputs.workers,
                    setup.inputs.workers == 1 ? "" : "s", setup.inputs.directory.string()));
@@ -116,6 +147,8 @@ int resume(const Options& options) {
   if (!text) return bad_input({fmt::format("{}: no run here: {}", options.directory, text.error().message)});
   const auto flags = RunFlags::parse(*text, (directory / "request.json").string());
   if (!flags) return bad_input(flags.error());
+  const auto lock = RunLock::take(directory);
+  if (!lock) return bad_input(lock.error());
   const auto made = set_up(*flags, directory);
   if (!made) return bad_input(made.error());
   if (const auto* no = std::get_if<NoPlan>(&*made)) {
@@ -168,8 +201,10 @@ void add_run(CLI::App& program, int& code) {
                    "silence after which workers take the controller for gone, save and end (default 30s)");
   verb->add_option("--seed", flags.seed, "of which machines a trace takes")->capture_default_str();
   flags.trace_flags.add_to(*verb);
+  verb->add_flag("-d,--detach", options->detach,
+                 "return as soon as it trains, or has failed; its output goes to run.log in its folder");
   verb->add_flag("-y,--yes", options->yes, "start without asking");
-  verb->add_flag("--json", options->json, "print the summary as one JSON document");
+  verb->add_flag("--json", options->json, "print the summary as one JSON document; with -d where it runs");
   verb->footer(
       "Ctrl-C once saves and ends, twice ends at once. Exit code 4: trained, but a promise was missed.\nExample: "
       "mayfly "
@@ -181,7 +216,10 @@ void add_resume(CLI::App& program, int& code) {
   auto options = std::make_shared<Options>();
   auto* verb = program.add_subcommand("resume", "go on with a run that was stopped or lost its controller");
   verb->add_option("directory", options->directory, "the run's folder")->required();
-  verb->add_flag("--json", options->json, "print the summary as one JSON document");
+  verb->add_flag("-d,--detach", options->detach,
+                 "return as soon as it trains, or has failed; its output goes to run.log in its folder");
+  verb->add_flag("--json", options->json, "print the summary as one JSON document; with -d where it runs");
+  verb->footer("Example: mayfly resume mayfly-runs/count-20260101T120000");
   verb->callback([options, &code] { code = resume(*options); });
 }
 

@@ -22,6 +22,7 @@ inline constexpr int kNo = 3;
 inline constexpr int kMissed = 4;
 
 /// Each verb adds itself to the program; its callback leaves the exit code in `code`.
+void add_profile(CLI::App& program, int& code);
 void add_predict(CLI::App& program, int& code);
 void add_plan(CLI::App& program, int& code);
 void add_catalog(CLI::App& program, int& code);
@@ -29,6 +30,10 @@ void add_trace(CLI::App& program, int& code);
 void add_replay(CLI::App& program, int& code);
 void add_run(CLI::App& program, int& code);
 void add_resume(CLI::App& program, int& code);
+void add_status(CLI::App& program, int& code);
+void add_logs(CLI::App& program, int& code);
+void add_torchrun(CLI::App& program, int& code);
+void add_stop(CLI::App& program, int& code);
 void add_worker(CLI::App& program, int& code);
 void add_drill(CLI::App& program, int& code);
 void add_check(CLI::App& program, int& code);

@@ -19,6 +19,7 @@ int main(int argc, char** argv) {
       "Run 'mayfly VERB --help' for the options of a verb. Exit codes: 0 done, 1 failed, 2 bad usage or input, 3 the "
       "answer is no, 4 a promise was missed.");
   int code = kDone;
+  add_profile(program, code);
   add_predict(program, code);
   add_plan(program, code);
   add_catalog(program, code);
@@ -26,10 +27,15 @@ int main(int argc, char** argv) {
   add_replay(program, code);
   add_run(program, code);
   add_resume(program, code);
+  add_status(program, code);
+  add_logs(program, code);
+  add_stop(program, code);
   add_worker(program, code);
   add_drill(program, code);
+  add_torchrun(program, code);
   add_check(program, code);
-  for (int i = 1; i < argc; ++i) {
+  const bool passed_on = argc > 1 && std::string_view(argv[1]) == "torchrun";  // empty words are the script's
+  for (int i = 1; i < argc && !passed_on; ++i) {
     if (*argv[i] == '\0') return bad_input({fmt::format("empty value after {}", argv[i - 1])});
   }
   try {

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstdlib>
 #include <thread>
 
 #include "base/file.h"
@@ -189,6 +190,33 @@ Result<void> set_times(const RunFlags& flags, RunInputs& inputs) {
   return {};
 }
 
+/// The Python package lies beside the program: in the source tree above build/, or in share/mayfly of an installation.
+std::filesystem::path python_package(const std::filesystem::path& program) {
+  std::error_code error;
+  for (const char* place : {"../python", "../share/mayfly/python"}) {
+    const auto folder = (program.parent_path() / place).lexically_normal();
+    if (std::filesystem::exists(folder / "mayfly" / "__init__.py", error)) return folder;
+  }
+  return {};
+}
+
+Result<void> set_script(const std::string& file, RunInputs& inputs) {
+  if (!inputs.spec.train->model.is_script()) return {};
+  ScriptCommand script{.text = inputs.spec.run,
+                       .directory = inputs.job_file.parent_path() / inputs.spec.workdir,
+                       .environment = inputs.spec.envs};
+  if (const auto package = python_package(inputs.program); !package.empty()) {
+    const char* paths = std::getenv("PYTHONPATH");
+    const std::string more = paths != nullptr && *paths != '\0' ? ":" + std::string(paths) : "";
+    script.environment.emplace_back("PYTHONPATH", package.string() + more);
+  }
+  std::error_code error;
+  if (!std::filesystem::is_directory(script.directory, error))
+    return fail("{}: workdir {}: no such folder", file, script.directory.string());
+  inputs.script = std::move(script);
+  return {};
+}
+
 Result<void> check_spec(const JobSpec& spec, const std::string& file) {
   if (!spec.train) return fail("{}: no 'train' block: what is to be trained?", file);
   if (!spec.epochs && !spec.steps && !spec.loss)
@@ -281,9 +309,11 @@ Result<std::variant<std::unique_ptr<RunSetup>, NoPlan>> set_up(const RunFlags& f
   if (const auto checked = check_spec(*spec, flags.job); !checked) return unexpected(checked.error());
   inputs.spec = *std::move(spec);
   inputs.seed = flags.seed;
+  inputs.supervised = true;
   auto program = train_program();
   if (!program) return unexpected(program.error());
   inputs.program = *program;
+  if (const auto set = set_script(flags.job, inputs); !set) return unexpected(set.error());
   const std::string out = flags.out.empty() ? new_directory(inputs.spec.name).string() : flags.out;
   inputs.directory = std::filesystem::absolute(directory.empty() ? std::filesystem::path(out) : directory, error);
   auto catalog = load_catalog(find_catalog(flags.catalog));

@@ -9,33 +9,6 @@ namespace {
 /// Bumped when an older store would be misunderstood.
 constexpr std::string_view kFormat = "mayfly-run/1";
 
-std::string_view name(RunEnd end) {
-  switch (end) {
-    case RunEnd::trained:
-      return "trained";
-    case RunEnd::budget:
-      return "budget";
-    case RunEnd::stopped:
-      return "stopped";
-    case RunEnd::unable:
-      return "unable";
-  }
-  return "";
-}
-
-Json number(const std::optional<Seconds>& time) { return time ? Json(time->count()) : Json(nullptr); }
-Json number(const std::optional<Usd>& money) { return money ? Json(money->value) : Json(nullptr); }
-Json number(const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); }
-
-Json emulated_json(const Emulation& emulation) {
-  Json types = Json::array();
-  for (const EmulatedType& type : emulation.types)
-    types.push_back({{"type", type.type},
-                     {"cpu_share", type.cpu_share},
-                     {"network_mb_per_s", type.network ? Json(in_megabytes(*type.network)) : Json(nullptr)}});
-  return {{"slowdown", number(emulation.slowdown)}, {"types", types}};
-}
-
 }  // namespace
 
 Result<RunSummary> drive(const RunInputs& inputs, const RunCalls& calls) {
@@ -49,30 +22,6 @@ Result<RunSummary> drive(const RunInputs& inputs, const RunCalls& calls) {
   if (!journal) return unexpected(journal.error());
   Runner runner(inputs, calls, *std::move(store), *std::move(journal));
   return runner.run();
-}
-
-Json summary_json(const RunSummary& summary) {
-  return {{"format", "mayfly-summary/1"},
-          {"end", name(summary.end)},
-          {"loss", number(summary.loss)},
-          {"validation_loss", number(summary.validation_loss)},
-          {"accuracy", number(summary.accuracy)},
-          {"samples", summary.samples},
-          {"epochs", summary.epochs},
-          {"samples_repeated", summary.samples_repeated},
-          {"samples_skipped", summary.samples_skipped},
-          {"samples_redone", summary.samples_redone},
-          {"preemptions", summary.preemptions},
-          {"time_s", summary.time.count()},
-          {"predicted_time_s", number(summary.forecast.time)},
-          {"cost_usd", number(summary.cost)},
-          {"predicted_cost_usd", number(summary.forecast.cost)},
-          {"recovery_s", {{"p50", number(summary.recovery_p50)}, {"max", number(summary.recovery_max)}}},
-          {"staleness", {{"mean", number(summary.staleness_mean)}, {"max", number(summary.staleness_max)}}},
-          {"strangers", summary.strangers},
-          {"missed", summary.missed},
-          {"emulated", summary.emulated ? emulated_json(*summary.emulated) : Json()},
-          {"checkpoint", summary.checkpoint}};
 }
 
 RunSummary Runner::summary() const {

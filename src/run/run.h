@@ -51,12 +51,14 @@ struct Shortfall {
 struct RunInputs {
   JobSpec spec{};
   std::string job_text{};
-  std::filesystem::path job_file{};   ///< absolute
-  std::filesystem::path directory{};  ///< of this run; docs/formats.md#run
-  std::filesystem::path program{};    ///< mayfly-train
-  int workers = 1;                    ///< machines to hold
-  std::vector<MachineRole> roles{};   ///< what they play, one each
+  std::filesystem::path job_file{};       ///< absolute
+  std::filesystem::path directory{};      ///< of this run; docs/formats.md#run
+  std::filesystem::path program{};        ///< mayfly-train
+  std::optional<ScriptCommand> script{};  ///< what workers run instead
+  int workers = 1;                        ///< machines to hold
+  std::vector<MachineRole> roles{};       ///< what they play, one each
   ServerRole servers{};
+  bool supervised = false;               ///< the parent process starts this one again should it be killed
   bool starts_machines = true;           ///< otherwise all of them come by themselves
   bool priced = false;                   ///< roles have prices
   std::optional<Series> weather{};       ///< machines come and go as in a trace
@@ -90,6 +92,7 @@ struct RunProgress {
 };
 
 enum class RunEnd { trained, budget, stopped, unable };
+std::string_view name(RunEnd end);
 
 struct RunSummary {
   RunEnd end = RunEnd::trained;
@@ -128,5 +131,7 @@ Result<RunSummary> drive(const RunInputs& inputs, const RunCalls& calls);
 
 /// `DIR/summary.json`.
 Json summary_json(const RunSummary& summary);
+/// Of a run that has ended; what it says of an emulation is left out.
+Result<RunSummary> load_summary(const std::filesystem::path& directory);
 
 }  // namespace mayfly

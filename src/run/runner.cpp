@@ -44,6 +44,7 @@ Runner::Runner(const RunInputs& inputs, const RunCalls& calls, Store store, Jour
       train_(*inputs.spec.train),
       store_(std::move(store)),
       journal_(std::move(journal)),
+      status_(inputs.directory, inputs.supervised),
       controller_(inputs.job->shapes,
                   make_policy(inputs.policy, inputs.job->shapes, inputs.job->costs, policy_options(inputs)),
                   controller_options(inputs)),
@@ -64,17 +65,23 @@ Seconds Runner::now() const { return std::max(last_now_, Seconds(std::chrono::st
 std::int64_t Runner::end_sample() const { return parting_ ? crew_->sample() : target_.value_or(std::int64_t{1} << 60); }
 
 Result<RunSummary> Runner::run() {
-  if (const auto opened = open(); !opened) return unexpected(opened.error());
+  if (const auto opened = open(); !opened) {
+    failure_ = opened.error().message;
+    write_last_status(nullptr);
+    return unexpected(opened.error());
+  }
   signals_ = std::make_unique<SignalWatch>(loop_, std::initializer_list<int>{SIGINT, SIGTERM},
                                            [this](int signal) { stop(signal); });
   pulse();
   loop_.run();
   journal_.flush();
+  if (failure_) write_last_status(nullptr);
   if (ended_ == RunEnd::unable) return RunSummary{.end = *ended_, .failure = *failure_};
   if (failure_) return unexpected(Error{*failure_});
   RunSummary result = summary();
   if (const auto saved = save_text(inputs_.directory / "summary.json", summary_json(result).dump(2) + "\n"); !saved)
     return unexpected(saved.error());
+  write_last_status(&result);
   return result;
 }
 

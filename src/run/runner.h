@@ -16,6 +16,7 @@
 #include "run/machines.h"
 #include "run/run.h"
 #include "run/server_crew.h"
+#include "run/status.h"
 #include "run/store.h"
 
 namespace mayfly {
@@ -34,11 +35,13 @@ class Runner {
  private:
   struct Member {
     int launch = -1;       ///< -1: came by itself
+    std::int64_t pid = 0;  ///< of the process that said hello: a script's is not the machine's, which is its shell
     bool ready = false;    ///< has loaded everything
     bool joined = false;   ///< the controller knows it
     bool leaving = false;  ///< had its notice
     Seconds leaves{};      ///< when it will be taken
     bool server = false;   ///< holds parameters; the controller does not know it
+    Seconds since{};       ///< when it came
   };
   enum class Phase {
     attaching,  ///< workers of an earlier controller are waited for
@@ -122,12 +125,19 @@ class Runner {
   void list_processes_soon();
   std::filesystem::path checkpoints() const;
   void report();
+  std::string phase_name() const;
+  std::vector<MachineStatus> machine_statuses() const;
+  RunStatus status() const;
+  void write_status();
+  /// How it ended; without a summary it failed.
+  void write_last_status(const RunSummary* summary);
 
   const RunInputs& inputs_;
   const RunCalls& calls_;
   const TrainSpec& train_;
   Store store_;
   Journal journal_;
+  StatusFile status_;
   Loop loop_{};
   std::chrono::steady_clock::time_point zero_{};  ///< of the run's time, which stands still while nobody drives it
   Seconds last_now_{};

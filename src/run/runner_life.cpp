@@ -51,6 +51,7 @@ void Runner::remark(const std::string& text) {
   const std::string line = Json{{"t_s", now().count()}, {"remark", text}}.dump();
   if (const auto kept = store_.append_remark(line); !kept) return fail_run(kept.error().message);
   journal_.add_line(line);
+  status_.remember({now(), text});
 }
 
 Result<void> Runner::open() {
@@ -87,6 +88,8 @@ Result<void> Runner::open() {
   LocalEngine::Options engine{
       .program = inputs_.program,
       .arguments = {"--join", address, "--interface", inputs_.interface, "--notices", inputs_.notices},
+      .script = inputs_.script,
+      .join = address,
       .logs = inputs_.directory / "logs",
       .token = *token,
       .notice = inputs_.times.notice,
@@ -138,6 +141,7 @@ Result<void> Runner::restore() {
     const auto event = event_in(line);
     if (!event) {
       journal_.add_line(line);
+      if (const auto said = remark_in(line)) status_.remember(*said);
       continue;
     }
     last_now_ = std::max(last_now_, event->time);
@@ -145,7 +149,7 @@ Result<void> Runner::restore() {
     journal_.add(*event, reaction.records);
     if (const auto* joined = std::get_if<Joined>(&event->event)) {
       last_worker_ = std::max(last_worker_, joined->worker);
-      members_[joined->worker] = {.ready = true, .joined = true};
+      members_[joined->worker] = {.ready = true, .joined = true, .since = event->time};
     }
     if (const auto* lost = std::get_if<Lost>(&event->event)) members_.erase(lost->worker);
     if (const auto* estimated = std::get_if<Estimated>(&event->event))
@@ -197,6 +201,7 @@ void Runner::pulse() {
   }
   if (phase_ == Phase::training && calls_.progress) report();
   deliver();
+  if (status_.due(now())) write_status();
 }
 
 void Runner::check_silence() {
@@ -334,7 +339,8 @@ void Runner::list_processes() {
   Json servers = Json::array();
   for (const auto& [worker, member] : members_) {
     Json& list = member.server ? servers : workers;
-    const pid_t pid = machines_->pid(member.launch);
+    const pid_t started = machines_->pid(member.launch);
+    const auto pid = started > 0 && member.pid > 0 ? static_cast<pid_t>(member.pid) : started;
     list.push_back({{"worker", worker}, {"slot", member.launch}, {"pid", pid}, {"started", start_ticks(pid)}});
   }
   const Json document{{"controller", ::getpid()},

@@ -13,6 +13,7 @@ namespace {
 /// Machines that fail by themselves before they are ready, in a row, until the run is given up.
 constexpr int kMostFailedStarts = 5;
 constexpr Seconds kLeastCheckpointCost{0.01};
+constexpr std::string_view kNetworkFile = "network.safetensors";
 
 }  // namespace
 
@@ -28,21 +29,27 @@ Result<Welcome> Runner::hello(const Hello& hello) {
     if (hello.role == "server" && servers_ == nullptr) return fail("this job has no servers");
     worker = ++last_worker_;
     if (const auto noted = store_.note("worker", std::to_string(worker)); !noted) return unexpected(noted.error());
-    members_[worker] = {.launch = hello.slot, .server = hello.role == "server"};
+    members_[worker] = {.launch = hello.slot, .server = hello.role == "server", .since = now()};
   }
+  const bool describes = train_.model.is_script() && train_.servers;
   return Welcome{.worker = worker,
                  .job = inputs_.job_text,
                  .job_file = inputs_.job_file.string(),
                  .directory = checkpoints().string(),
                  .heartbeat_s = inputs_.times.heartbeat.count(),
                  .lease_s = inputs_.times.lease.count(),
-                 .orphan_s = inputs_.times.orphan.count()};
+                 .orphan_s = inputs_.times.orphan.count(),
+                 .seed = static_cast<std::int64_t>(train_.seed),
+                 .sum = train_.sum,
+                 .clip = train_.clip,
+                 .network = describes ? (checkpoints() / kNetworkFile).string() : ""};
 }
 
 void Runner::connected(WorkerId worker, const Hello& hello) {
   closed_.erase(worker);
   Member& member = members_[worker];
   member.launch = hello.slot;
+  member.pid = hello.pid;
   list_processes_soon();
   if (!hello.worker || !member.joined) return;
   const bool stood = crew_->stands(worker);
@@ -155,7 +162,9 @@ void Runner::machine_ended(int launch, const Ending& ending) {
       std::find_if(members_.begin(), members_.end(), [&](const auto& entry) { return entry.second.launch == launch; });
   const bool was_ready = found != members_.end() && found->second.ready;
   if (found != members_.end()) lose(found->first, ending.how);
-  if (ending.failed && !was_ready && phase_ != Phase::ending && ++failed_starts_ >= kMostFailedStarts)
+  // A script that never asks for work would be started over and over.
+  const bool failed = ending.failed || (inputs_.script && ending.how == "exit code 0");
+  if (failed && !was_ready && phase_ != Phase::ending && ++failed_starts_ >= kMostFailedStarts)
     fail_run(fmt::format("{} machines in a row ended before they were ready; the last: {}, see {}", failed_starts_,
                          ending.how, machines_->log(launch).string()));
   deliver();

@@ -16,6 +16,7 @@ namespace {
 constexpr Seconds kRetry{0.2};
 constexpr Seconds kConnect{1};
 constexpr Seconds kFarewell{0.2};
+constexpr const char* kNoAnswer = "connected, but no answer";
 /// A rehearsal has no hour to wait.
 constexpr Seconds kDrillInterval{0.5};
 /// Whoever goes by itself is missed at once; whoever vanishes, only after a silence.
@@ -29,7 +30,7 @@ bool is_one_of(const Message& message) {
 
 }  // namespace
 
-Line::Line(Options options) : options_(std::move(options)) {
+Line::Line(Options options) : options_(std::move(options)), why_lost_(kNoAnswer) {
   signals_.emplace(loop_, std::initializer_list<int>{SIGTERM}, [this](int) { terminate(); });
   loop_.post([this] {
     attempt();
@@ -104,12 +105,14 @@ void Line::lost(const std::string& why) {
   const bool news = std::exchange(attached_, false);
   if (closing_) return loop_.stop();
   if (news) log("line to the controller lost ({}); mending it", why);
-  if (too_silent()) return give_up(why);
+  why_lost_ = why;
+  if (too_silent()) return give_up(why_lost_);
   retry_.start(kRetry, [this] { attempt(); });
 }
 
 void Line::hear(Message message) {
   last_word_ = Clock::now();
+  why_lost_ = kNoAnswer;
   if (auto* welcomed = std::get_if<Welcome>(&message)) return welcome(std::move(*welcomed));
   if (const auto* refused = std::get_if<Refused>(&message)) return refuse(refused->why);
   if (is_one_of<Alive>(message)) {
@@ -162,7 +165,7 @@ void Line::refuse(const std::string& why) {
 /// Beats, and watches for silence: a frozen controller's system still accepts connections.
 void Line::tick() {
   if (closing_) return;
-  if (too_silent()) return give_up("connected, but no answer");
+  if (too_silent()) return give_up(why_lost_);
   if (attached_) {
     send(Alive{});
     ++unheard_;

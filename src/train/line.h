@@ -55,6 +55,8 @@ class Line {
   /// The next thing to do; blocks.
   Mail next();
   void say(Message message);
+  /// Comes as mail once more.
+  void remind(Message message) { deliver(std::move(message)); }
   /// The weights hold this many samples; none: nothing that counts.
   void holds(std::optional<std::int64_t> sample);
 
@@ -93,6 +95,7 @@ class Line {
   bool closing_ = false;
   std::optional<Welcome> terms_{};
   Clock::time_point last_word_ = Clock::now();
+  std::string why_lost_;  ///< the line, since that word
   std::optional<Message> unanswered_{};  ///< the last of Ready, Reachable, Formed, StepDone, Pushed, Broken
   std::optional<Message> checkpoint_{};  ///< the last one written that may not have been heard of
   int unheard_ = 0;                      ///< heartbeats sent since, whose answer proves that it was

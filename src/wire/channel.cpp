@@ -139,8 +139,7 @@ Result<void> Channel::Parts::unwrap(std::string_view bytes) {
   if (!bytes.empty()) BIO_write_ex(SSL_get_rbio(tls.get()), bytes.data(), bytes.size(), &written);
   if (SSL_is_init_finished(tls.get()) == 0) SSL_do_handshake(tls.get());
   if (side == Side::guest && !known && SSL_is_init_finished(tls.get()) != 0) {
-    if (peer_fingerprint(*tls) != credentials->fingerprint)
-      return fail("a stranger: its certificate is not the run's");
+    if (peer_fingerprint(*tls) != credentials->fingerprint) return fail("a stranger: its certificate is not the run's");
     known = true;
     greet();
   }

@@ -129,6 +129,11 @@ struct Welcome {
   double heartbeat_s = 0.5;
   double lease_s = 2;    ///< silence after which the controller takes a worker for lost
   double orphan_s = 30;  ///< silence after which a worker takes the controller for gone: it checkpoints and ends
+  // Of the job, for workers that do not read it.
+  std::int64_t seed = 1;         ///< of the order of samples
+  bool sum = false;              ///< losses of a batch are added up, not averaged
+  std::optional<double> clip{};  ///< largest norm of the gradient
+  std::string network{};         ///< where a worker describes its network to the servers; empty: they know it
   bool operator==(const Welcome&) const = default;
 };
 /// Not known, not wanted, or its lease has ended: what it holds counts for nothing.

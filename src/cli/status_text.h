@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "run/folder.h"
+
+namespace mayfly::cli {
+
+/// A folder without a run in it is an error.
+Result<RunView> view_known_run(const std::string& directory);
+
+/// One line a run.
+std::string runs_text(const std::vector<RunView>& views);
+
+/// All there is to know of one, and what can be done with it.
+std::string run_text(const RunView& view);
+
+/// The status document with `directory` and `state` in front.
+Json run_json(const RunView& view);
+
+}  // namespace mayfly::cli

@@ -1,0 +1,124 @@
+#include "run/folder.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "base/file.h"
+
+namespace mayfly {
+namespace {
+
+std::filesystem::path lock_file(const std::filesystem::path& directory) { return directory / "run.lock"; }
+
+struct flock whole_file() {
+  struct flock region{};
+  region.l_type = F_WRLCK;
+  region.l_whence = SEEK_SET;
+  return region;
+}
+
+/// Runs of before there was a status.json.
+RunLife life_by_summary(const std::filesystem::path& directory) {
+  const auto text = load_text(directory / "summary.json");
+  const Json summary = text ? Json::parse(*text, nullptr, false) : Json();
+  if (!summary.is_object() || !summary.contains("end")) return RunLife::lost;
+  return summary["end"] == "stopped" ? RunLife::stopped : RunLife::finished;
+}
+
+RunLife life_by_end(const RunStatus& status) {
+  if (status.phase != "ended") return RunLife::lost;
+  if (status.end == "stopped") return RunLife::stopped;
+  return status.end == "failed" ? RunLife::failed : RunLife::finished;
+}
+
+}  // namespace
+
+Result<RunLock> RunLock::take(const std::filesystem::path& directory) {
+  const auto path = lock_file(directory);
+  const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (descriptor < 0) return fail("{}: cannot open: {}", path.string(), std::strerror(errno));
+  // Of the open file, not of the process: it passes on to forked children and is not lost when one of them closes it.
+  struct flock region = whole_file();
+  if (::fcntl(descriptor, F_OFD_SETLK, &region) == 0) return RunLock(descriptor);
+  const int reason = errno;
+  ::close(descriptor);
+  if (reason != EAGAIN && reason != EACCES) return fail("{}: cannot lock: {}", path.string(), std::strerror(reason));
+  const auto status = load_status(directory);
+  return fail("{}: is driven already{}; look at it: mayfly status {}", directory.string(),
+              status ? fmt::format(", by process {} of {}",
+                                   status->front.pid > 0 ? status->front.pid : status->controller.pid, status->host)
+                     : "",
+              directory.string());
+}
+
+RunLock::RunLock(RunLock&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+RunLock& RunLock::operator=(RunLock&& other) noexcept {
+  std::swap(descriptor_, other.descriptor_);
+  return *this;
+}
+RunLock::~RunLock() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+bool driven(const std::filesystem::path& directory) {
+  const int descriptor = ::open(lock_file(directory).c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) return false;
+  struct flock region = whole_file();
+  const bool held = ::fcntl(descriptor, F_OFD_GETLK, &region) == 0 && region.l_type != F_UNLCK;
+  ::close(descriptor);
+  return held;
+}
+
+std::string_view name(RunLife life) {
+  switch (life) {
+    case RunLife::none:
+      return "none";
+    case RunLife::starting:
+      return "starting";
+    case RunLife::running:
+      return "running";
+    case RunLife::finished:
+      return "finished";
+    case RunLife::stopped:
+      return "stopped";
+    case RunLife::failed:
+      return "failed";
+    case RunLife::lost:
+      return "lost";
+  }
+  return "";
+}
+
+RunView view_run(const std::filesystem::path& directory) {
+  RunView view{.directory = directory};
+  std::error_code error;
+  if (!std::filesystem::exists(directory / "request.json", error)) return view;
+  // Asked in this order, a run that ends meanwhile is seen as ended, not as lost.
+  const bool held = driven(directory);
+  if (auto status = load_status(directory)) view.status = *std::move(status);
+  if (held) {
+    view.life = view.status ? RunLife::running : RunLife::starting;
+  } else {
+    view.life = view.status ? life_by_end(*view.status) : life_by_summary(directory);
+  }
+  return view;
+}
+
+Result<std::vector<RunView>> view_runs(const std::filesystem::path& folder) {
+  std::error_code error;
+  std::vector<RunView> views;
+  for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    RunView view = view_run(entry->path());
+    if (view.life != RunLife::none) views.push_back(std::move(view));
+  }
+  if (error) return fail("{}: cannot read: {}", folder.string(), error.message());
+  std::sort(views.begin(), views.end(), [](const auto& a, const auto& b) { return a.directory < b.directory; });
+  return views;
+}
+
+}  // namespace mayfly

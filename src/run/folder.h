@@ -1,0 +1,55 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "run/status.h"
+
+// A run's folder, seen from outside: does anybody drive it, and how did it end. docs/formats.md#run
+namespace mayfly {
+
+/// The right to drive a run, held from before its controller starts until it and the process that starts it again are
+/// both gone: a lock on DIR/run.lock, which children inherit unless they become another program. So nobody takes over
+/// in the moment between two controllers, and the kernel gives it back however they end.
+class RunLock {
+ public:
+  /// An error names whoever holds it already.
+  static Result<RunLock> take(const std::filesystem::path& directory);
+  RunLock(RunLock&& other) noexcept;
+  RunLock& operator=(RunLock&& other) noexcept;
+  ~RunLock();
+
+ private:
+  explicit RunLock(int descriptor) : descriptor_(descriptor) {}
+  int descriptor_;
+};
+
+/// True while somebody holds the lock; asking does not take it.
+bool driven(const std::filesystem::path& directory);
+
+enum class RunLife {
+  none,      ///< no run here
+  starting,  ///< driven, but nothing was heard of it yet
+  running,
+  finished,  ///< reached its target or spent its budget
+  stopped,   ///< saved and ended on somebody's word
+  failed,    ///< ended by itself with an error
+  lost,      ///< whoever drove it was killed or the machine went down
+};
+std::string_view name(RunLife life);
+
+/// What can be said of a run at this moment.
+struct RunView {
+  std::filesystem::path directory{};
+  RunLife life = RunLife::none;
+  std::optional<RunStatus> status{};
+};
+RunView view_run(const std::filesystem::path& directory);
+
+/// Of every run in a folder, by name; what is no run is passed over.
+Result<std::vector<RunView>> view_runs(const std::filesystem::path& folder);
+
+}  // namespace mayfly

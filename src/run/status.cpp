@@ -1,0 +1,166 @@
+#include "run/status.h"
+
+#include <unistd.h>
+
+#include <chrono>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "run/fields.h"
+
+namespace mayfly {
+namespace {
+
+constexpr std::string_view kFormat = "mayfly-status/1";
+constexpr Seconds kBetween{1};
+constexpr std::size_t kRemarks = 12;
+
+Json number(const std::optional<Seconds>& time) { return time ? Json(time->count()) : Json(nullptr); }
+Json number(const std::optional<Usd>& money) { return money ? Json(money->value) : Json(nullptr); }
+template <class T>
+Json number(const std::optional<T>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+
+Json process_json(const ProcessId& process) {
+  if (process.pid == 0) return nullptr;
+  return {{"pid", process.pid}, {"started_ticks", process.started}};
+}
+
+Json machine_json(const MachineStatus& machine) {
+  return {{"name", machine.name},   {"log", machine.launch},           {"pid", machine.pid},
+          {"type", machine.type},   {"market", machine.market},        {"usd_per_hour", machine.price.value},
+          {"state", machine.state}, {"since_s", machine.since.count()}};
+}
+
+ProcessId process_in(const Fields& fields) {
+  return {static_cast<pid_t>(fields.integer("pid")), fields.integer("started_ticks")};
+}
+
+MachineStatus machine_in(const Json& json) {
+  const Fields fields(json);
+  return {.name = fields.text("name"),
+          .launch = static_cast<int>(fields.whole("log").value_or(-1)),
+          .pid = static_cast<pid_t>(fields.integer("pid")),
+          .type = fields.text("type"),
+          .market = fields.text("market"),
+          .price = {fields.real("usd_per_hour").value_or(0)},
+          .since = Seconds(fields.real("since_s").value_or(0)),
+          .state = fields.text("state")};
+}
+
+}  // namespace
+
+std::optional<Remark> remark_in(std::string_view journal_line) {
+  const Json json = Json::parse(journal_line, nullptr, false);
+  if (!json.is_object() || !json.contains("remark")) return std::nullopt;
+  const Fields fields(json);
+  return Remark{Seconds(fields.real("t_s").value_or(0)), fields.text("remark")};
+}
+
+Json status_json(const RunStatus& status) {
+  Json machines = Json::array();
+  for (const MachineStatus& machine : status.machines) machines.push_back(machine_json(machine));
+  Json remarks = Json::array();
+  for (const Remark& remark : status.remarks)
+    remarks.push_back({{"t_s", remark.time.count()}, {"remark", remark.text}});
+  return {{"format", kFormat},
+          {"job", status.job},
+          {"phase", status.phase},
+          {"end", status.end.empty() ? Json(nullptr) : Json(status.end)},
+          {"failure", status.failure.empty() ? Json(nullptr) : Json(status.failure)},
+          {"controller", process_json(status.controller)},
+          {"front", process_json(status.front)},
+          {"host", status.host},
+          {"boot", status.boot},
+          {"written", format_time(status.written)},
+          {"time_s", status.time.count()},
+          {"step", status.step},
+          {"samples", status.samples},
+          {"target_samples", number(status.target)},
+          {"epochs", number(status.epochs)},
+          {"loss", number(status.loss)},
+          {"samples_per_s", number(status.samples_per_s)},
+          {"left_s", number(status.left)},
+          {"deadline_s", number(status.deadline)},
+          {"deadline_met", number(status.deadline_met)},
+          {"cost_usd", number(status.cost)},
+          {"budget_usd", number(status.budget)},
+          {"machines", std::move(machines)},
+          {"preemptions", status.preemptions},
+          {"samples_redone", status.samples_redone},
+          {"checkpoint", status.checkpoint},
+          {"remarks", std::move(remarks)}};
+}
+
+Result<RunStatus> parse_status(std::string_view text, const std::string& file) {
+  const Json json = Json::parse(text, nullptr, false);
+  if (!json.is_object()) return fail("{}: no JSON object", file);
+  const Fields fields(json);
+  if (fields.text("format") != kFormat)
+    return fail("{}: format '{}', want {}", file, fields.text("format").substr(0, 40), kFormat);
+  RunStatus status{.job = fields.text("job"),
+                   .phase = fields.text("phase"),
+                   .end = fields.text("end"),
+                   .failure = fields.text("failure"),
+                   .controller = process_in(fields.object("controller")),
+                   .front = process_in(fields.object("front")),
+                   .host = fields.text("host"),
+                   .boot = fields.text("boot"),
+                   .written = parse_time(fields.text("written")).value_or(0),
+                   .time = Seconds(fields.real("time_s").value_or(0)),
+                   .step = fields.integer("step"),
+                   .samples = fields.integer("samples"),
+                   .target = fields.whole("target_samples"),
+                   .epochs = fields.real("epochs"),
+                   .loss = fields.real("loss"),
+                   .samples_per_s = fields.real("samples_per_s"),
+                   .left = fields.time("left_s"),
+                   .deadline = fields.time("deadline_s"),
+                   .deadline_met = fields.flag("deadline_met"),
+                   .cost = fields.money("cost_usd"),
+                   .budget = fields.money("budget_usd"),
+                   .preemptions = static_cast<int>(fields.integer("preemptions")),
+                   .samples_redone = fields.integer("samples_redone"),
+                   .checkpoint = fields.text("checkpoint")};
+  for (const Json& machine : fields.list("machines")) {
+    if (machine.is_object()) status.machines.push_back(machine_in(machine));
+  }
+  for (const Json& entry : fields.list("remarks")) {
+    if (!entry.is_object()) continue;
+    const Fields remark(entry);
+    status.remarks.push_back({Seconds(remark.real("t_s").value_or(0)), remark.text("remark")});
+  }
+  return status;
+}
+
+Result<RunStatus> load_status(const std::filesystem::path& directory) {
+  const auto path = directory / "status.json";
+  const auto text = load_text(path);
+  if (!text) return unexpected(text.error());
+  return parse_status(*text, path.string());
+}
+
+StatusFile::StatusFile(const std::filesystem::path& directory, bool supervised) : path_(directory / "status.json") {
+  if (supervised) front_ = process_numbered(::getppid());
+}
+
+void StatusFile::remember(Remark remark) {
+  remarks_.push_back(std::move(remark));
+  if (remarks_.size() > kRemarks) remarks_.pop_front();
+}
+
+bool StatusFile::due(Seconds now) const { return !written_ || now - *written_ >= kBetween; }
+
+void StatusFile::write(Seconds now, RunStatus status) {
+  written_ = now;
+  status.controller = process_numbered(::getpid());
+  status.front = front_;
+  status.host = host_name();
+  status.boot = boot_id();
+  status.written = Seconds(std::chrono::system_clock::now().time_since_epoch()).count();
+  status.remarks.assign(remarks_.begin(), remarks_.end());
+  static_cast<void>(save_text(path_, status_json(status).dump(2, ' ', false, Json::error_handler_t::replace) + "\n"));
+}
+
+}  // namespace mayfly

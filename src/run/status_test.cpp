@@ -1,0 +1,145 @@
+#include "run/status.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "run/folder.h"
+#include "run/story.h"
+#include "support/temp_folder.h"
+
+namespace mayfly {
+namespace {
+
+using support::TempFolder;
+
+void write(const std::filesystem::path& path, std::string_view text) {
+  std::FILE* file = std::fopen(path.c_str(), "w");
+  std::fwrite(text.data(), 1, text.size(), file);
+  std::fclose(file);
+}
+
+TEST(RunStatus, ComesBackAsItWasWritten) {
+  const RunStatus status{.job = "count",
+                         .phase = "training",
+                         .controller = {12, 345},
+                         .front = {11, 344},
+                         .host = "here",
+                         .boot = "b",
+                         .written = 1'700'000'000,
+                         .time = Seconds(12.5),
+                         .step = 7,
+                         .samples = 700,
+                         .target = 1000,
+                         .epochs = 0.7,
+                         .loss = 0.25,
+                         .samples_per_s = 56,
+                         .left = Seconds(5.25),
+                         .deadline = Seconds(60),
+                         .deadline_met = true,
+                         .cost = Usd{0.5},
+                         .budget = Usd{2},
+                         .machines = {{"w1", 0, 99, "g4dn.xlarge", "spot", {0.2}, Seconds(1), "training"}},
+                         .preemptions = 3,
+                         .samples_redone = 20,
+                         .checkpoint = "/a/b",
+                         .remarks = {{Seconds(2), "w1 is ready"}}};
+  const auto read = parse_status(status_json(status).dump(), "status.json");
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(*read, status);
+}
+
+TEST(RunStatus, AnotherFormatIsRefused) {
+  const auto read = parse_status(R"({"format": "mayfly-status/9"})", "status.json");
+  ASSERT_FALSE(read);
+  EXPECT_EQ(read.error().message, "status.json: format 'mayfly-status/9', want mayfly-status/1");
+  EXPECT_FALSE(parse_status("[1", "status.json"));
+}
+
+TEST(RunStatus, ValuesOfAnotherKindCountAsAbsent) {
+  const auto read =
+      parse_status(R"({"format": "mayfly-status/1", "loss": "low", "machines": [1, {}], "front": 3})", "f");
+  ASSERT_TRUE(read);
+  EXPECT_FALSE(read->loss);
+  EXPECT_EQ(read->machines.size(), 1U);
+  EXPECT_EQ(read->front.pid, 0);
+}
+
+TEST(RunLock, IsHeldByOneAndGivenBack) {
+  const TempFolder folder;
+  EXPECT_FALSE(driven(folder.path()));
+  {
+    const auto lock = RunLock::take(folder.path());
+    ASSERT_TRUE(lock);
+    EXPECT_TRUE(driven(folder.path()));
+    const auto second = RunLock::take(folder.path());
+    ASSERT_FALSE(second);
+    EXPECT_NE(second.error().message.find("is driven already"), std::string::npos);
+  }
+  EXPECT_FALSE(driven(folder.path()));
+  EXPECT_TRUE(RunLock::take(folder.path()));
+}
+
+TEST(RunView, AFolderWithoutARequestHoldsNoRun) {
+  const TempFolder folder;
+  EXPECT_EQ(view_run(folder.path()).life, RunLife::none);
+  write(folder.path() / "request.json", "{}");
+  EXPECT_EQ(view_run(folder.path()).life, RunLife::lost);
+  const auto lock = RunLock::take(folder.path());
+  EXPECT_EQ(view_run(folder.path()).life, RunLife::starting);
+}
+
+TEST(RunView, ARunThatNobodyDrivesIsLostUnlessItSaidThatItEnded) {
+  const TempFolder folder;
+  write(folder.path() / "request.json", "{}");
+  RunStatus status{.phase = "training"};
+  write(folder.path() / "status.json", status_json(status).dump());
+  EXPECT_EQ(view_run(folder.path()).life, RunLife::lost);
+  status = {.phase = "ended", .end = "stopped"};
+  write(folder.path() / "status.json", status_json(status).dump());
+  EXPECT_EQ(view_run(folder.path()).life, RunLife::stopped);
+  status.end = "trained";
+  write(folder.path() / "status.json", status_json(status).dump());
+  EXPECT_EQ(view_run(folder.path()).life, RunLife::finished);
+}
+
+TEST(ProcessId, ANumberWithAnotherStartIsAnotherProcess) {
+  ProcessId self = process_numbered(::getpid());
+  EXPECT_TRUE(alive(self));
+  EXPECT_TRUE(send_signal(self, 0));
+  ++self.started;
+  EXPECT_FALSE(alive(self));
+  EXPECT_FALSE(send_signal(self, 0));
+  EXPECT_FALSE(alive({}));
+}
+
+TEST(StoryLine, TellsEventsInWordsAndLeavesStepsOut) {
+  EXPECT_EQ(story_line(R"({"t_s":61.04,"remark":"w2 lost: ended"})"), "     1m1s  w2 lost: ended");
+  EXPECT_EQ(story_line(R"({"t_s":1,"event":"committed","generation":1})"), std::nullopt);
+  EXPECT_EQ(story_line(R"({"t_s":1,"event":"lost","worker":"w1","ignored":"twice"})"), std::nullopt);
+  EXPECT_EQ(story_line("{torn"), std::nullopt);
+  EXPECT_EQ(story_line(R"({"t_s":2,"event":"joined","worker":"w3","type":"local","market":"spot","usd_per_hour":0.0})"),
+            "       2s  w3 joins: local, spot");
+}
+
+TEST(LineTail, GivesWholeLinesOnceAndSeesThatAFileWasWrittenAnew) {
+  const TempFolder folder;
+  const auto path = folder.path() / "log";
+  LineTail tail(path);
+  EXPECT_TRUE(tail.next().lines.empty());
+  write(path, "a\nb\nhal");
+  EXPECT_EQ(tail.next().lines, (std::vector<std::string>{"a", "b"}));
+  EXPECT_TRUE(tail.next().lines.empty());
+  write(path, "a\nb\nhalf\n");
+  EXPECT_EQ(tail.next().lines, std::vector<std::string>{"half"});
+  // Longer than before, but another text.
+  write(path, "a\nc\nd\ne\nf\ng");
+  const auto anew = tail.next();
+  EXPECT_TRUE(anew.anew);
+  EXPECT_EQ(anew.lines, (std::vector<std::string>{"a", "c", "d", "e", "f"}));
+  EXPECT_EQ(tail.next(true).lines, std::vector<std::string>{"g"});
+}
+
+}  // namespace
+}  // namespace mayfly
