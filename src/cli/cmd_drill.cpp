@@ -32,7 +32,7 @@ Result<void> read_lose(const std::string& text, DrillRequest& request) {
 Result<void> read_notice(const std::string& text, DrillRequest& request) {
   const auto cloud = parse_cloud(text);
   if (!cloud && text != "sigterm") return fail("--notice '{}': want aws, gcp, azure, sigterm or none", text);
-  request.notice = text == "sigterm"      ? DrillRequest::Notice::sigterm
+  request.notice = text == "sigterm"       ? DrillRequest::Notice::sigterm
                    : *cloud == Cloud::none ? DrillRequest::Notice::none
                                            : DrillRequest::Notice::cloud;
   request.cloud = cloud.value_or(Cloud::none);
@@ -62,7 +62,8 @@ std::string text_of(const DrillReport& report) {
                            : fmt::format("after {}", format_duration(loss.left_after.value_or(Seconds(0))))});
   }
   std::string text = table.text();
-  text += fmt::format("samples committed before and after   {:.0f}, {:.0f}\n", report.committed_before, report.committed_after);
+  text += fmt::format("samples committed before and after   {:.0f}, {:.0f}\n", report.committed_before,
+                      report.committed_after);
   text += fmt::format("samples trained again                {:.0f}\n", report.samples_redone);
   text += fmt::format("from the loss to the next commit     {}\n",
                       report.next_commit ? format_duration(*report.next_commit)

@@ -113,10 +113,10 @@ Result<void> set_price(const Options& options, TorchrunInputs& inputs) {
 
 Result<TorchrunInputs> inputs_of(const Options& options, const std::vector<std::string>& arguments) {
   if (arguments.empty()) return fail("torchrun: want torchrun's own flags and a script");
-  TorchrunInputs inputs{.steps = options.steps, .terminal = ::isatty(STDIN_FILENO) != 0 && ::isatty(STDOUT_FILENO) != 0};
+  TorchrunInputs inputs{.steps = options.steps,
+                        .terminal = ::isatty(STDIN_FILENO) != 0 && ::isatty(STDOUT_FILENO) != 0};
   if (const auto set = set_price(options, inputs); !set) return unexpected(set.error());
-  for (const auto& [flag, text, time] :
-       {std::tuple{"--deadline", &options.deadline, &inputs.deadline}}) {
+  for (const auto& [flag, text, time] : {std::tuple{"--deadline", &options.deadline, &inputs.deadline}}) {
     if (text->empty()) continue;
     const auto parsed = parse_duration(*text);
     if (!parsed) return fail("{}: {}", flag, parsed.error().message);
@@ -173,8 +173,10 @@ int torchrun(const Options& options, const std::vector<std::string>& arguments) 
 
 void add_torchrun(CLI::App& program, int& code) {
   auto options = std::make_shared<Options>();
-  auto* verb = program.add_subcommand("torchrun", "your own script under the real torchrun, with notices, time and money");
-  verb->add_option("--mayfly-out", options->out, "folder of the journal and summary (default: mayfly-runs/torchrun-TIME)");
+  auto* verb =
+      program.add_subcommand("torchrun", "your own script under the real torchrun, with notices, time and money");
+  verb->add_option("--mayfly-out", options->out,
+                   "folder of the journal and summary (default: mayfly-runs/torchrun-TIME)");
   verb->add_option("--deadline", options->deadline, "said as soon as it is at risk: 6h");
   verb->add_option("--steps", options->steps, "of the whole training, where the output does not tell (step 10/1000)")
       ->check(CLI::PositiveNumber);

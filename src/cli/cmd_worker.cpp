@@ -112,8 +112,8 @@ int worker(const Options& options) {
   }
   const auto program = train_program();
   if (!program) return bad_input(program.error());
-  std::vector<std::string> words{program->string(), options.role,      "--join",    options.join, "--interface",
-                                 options.interface, "--notices", std::string(name(service->cloud))};
+  std::vector<std::string> words{program->string(), options.role,      "--join",    options.join,
+                                 "--interface",     options.interface, "--notices", std::string(name(service->cloud))};
   if (options.slot >= 0) words.insert(words.end(), {"--slot", std::to_string(options.slot)});
   if (!options.machine_name.empty()) words.insert(words.end(), {"--machine-name", options.machine_name});
   return become(std::move(words));
@@ -139,9 +139,10 @@ void add_worker(CLI::App& program, int& code) {
       ->capture_default_str();
   verb->add_option("--slot", options->slot, "number of the machine, where an engine counts them")
       ->check(CLI::NonNegativeNumber);
-  verb->add_option("command", options->command,
-                   "after --: a worker of your own instead of mayfly's; it finds MAYFLY_JOIN, MAYFLY_TOKEN, MAYFLY_SLOT "
-                   "and MAYFLY_INTERFACE in its environment, and gets a SIGTERM with MAYFLY_NOTICE_S left on a notice");
+  verb->add_option(
+      "command", options->command,
+      "after --: a worker of your own instead of mayfly's; it finds MAYFLY_JOIN, MAYFLY_TOKEN, MAYFLY_SLOT "
+      "and MAYFLY_INTERFACE in its environment, and gets a SIGTERM with MAYFLY_NOTICE_S left on a notice");
   verb->footer(
       "Notices and what is done with them: docs/notices.md.\nExample: mayfly worker --join 10.0.0.5:7070 --token-file "
       "token --interface eth0");

@@ -69,8 +69,8 @@ void add_files(const DataSpec& data, const fs::path& folder, std::vector<Finding
 }
 
 Finding python_package(const std::string& package, const std::string& none) {
-  const auto version =
-      captured({"python3", "-c", fmt::format("import {0}; print(getattr({0}, '__version__', ''))", package)}, kPatience);
+  const auto version = captured(
+      {"python3", "-c", fmt::format("import {0}; print(getattr({0}, '__version__', ''))", package)}, kPatience);
   if (version) return {"python", package, State::ok, false, *version};
   return {"python", package, State::no, false, fmt::format("{} ({})", none, version.error().message)};
 }
@@ -101,8 +101,9 @@ std::vector<Finding> device_findings() {
   }
   const auto list = captured({"nvidia-smi", "-L"}, kPatience);
   const auto count = list ? std::count(list->begin(), list->end(), '\n') + (list->empty() ? 0 : 1) : 0;
-  findings.push_back({"devices", "gpus", State::unused, false,
-                      list ? fmt::format("{} there; mayfly-train computes on cores only", count) : list.error().message});
+  findings.push_back(
+      {"devices", "gpus", State::unused, false,
+       list ? fmt::format("{} there; mayfly-train computes on cores only", count) : list.error().message});
   return findings;
 }
 

@@ -357,9 +357,11 @@ Result<std::variant<std::unique_ptr<RunSetup>, NoPlan>> set_up(const RunFlags& f
   if (const auto set = set_times(flags, inputs); !set) return unexpected(set.error());
   if (flags.engine != "local" && flags.engine != "none") return fail("--engine '{}': want local or none", flags.engine);
   inputs.starts_machines = flags.engine == "local";
-  const auto metadata = metadata_service(flags.notices, endpoints_of_environment(), {});
+  const auto metadata = metadata_service(flags.notices, endpoints_of_environment(), firmware_words());
   if (!metadata) return fail("--{}", metadata.error().message);
-  inputs.notices = flags.notices;
+  inputs.notices = name(metadata->cloud);
+  if (inputs.script && metadata->cloud != Cloud::none)
+    inputs.script->environment.emplace_back("MAYFLY_NOTICES", inputs.notices);
   if (const auto set = set_servers(*setup); !set) return unexpected(set.error());
   for (MachineRole& role : inputs.roles) set_batch(*setup, role);
   inputs.policy = setup->profile ? PolicyName::liveput : PolicyName::ideal;

@@ -45,9 +45,9 @@ TEST(DescribedNetworks, LieInTheOrderOfTheirNames) {
 }
 
 TEST(DescribedNetworks, ThatNameWhatIsNotThereAreRefused) {
-  for (const Notes& notes : {Notes{}, Notes{{"trained", R"(["weight"])"}}, Notes{{"trained", "7"}, {"buffers", "[]"}},
-                             Notes{{"trained", R"(["other"])"}, {"buffers", "[]"}},
-                             Notes{{"trained", R"([1])"}, {"buffers", "[]"}}})
+  for (const Notes& notes :
+       {Notes{}, Notes{{"trained", R"(["weight"])"}}, Notes{{"trained", "7"}, {"buffers", "[]"}},
+        Notes{{"trained", R"(["other"])"}, {"buffers", "[]"}}, Notes{{"trained", R"([1])"}, {"buffers", "[]"}}})
     EXPECT_FALSE(trainer_of(described(), notes).has_value());
 }
 

@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "notice/mock.h"
 #include "run/drill_parts.h"
-#include "run/engine.h"
+#include "run/process.h"
 
 namespace mayfly {
 namespace {
@@ -54,7 +54,8 @@ std::vector<DrillLoss> take_away(const std::vector<DrillVictim>& victims, Second
 std::string names_of(const std::vector<DrillVictim>& victims) {
   std::vector<std::string> names;
   for (const DrillVictim& victim : victims)
-    names.push_back(victim.worker < 0 ? "the controller" : fmt::format("{}{}", victim.server ? "server s" : "w", victim.worker));
+    names.push_back(victim.worker < 0 ? "the controller"
+                                      : fmt::format("{}{}", victim.server ? "server s" : "w", victim.worker));
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
@@ -111,7 +112,8 @@ Result<DrillReport> drill(const DrillRequest& request, const std::function<void(
   report.losses = take_away(*victims, report.window, noticed);
   const Seconds from(answer->time_s);
   const Seconds settled = from + since(noticed);
-  report.committed_after = aftermath(load_text(request.directory / "journal.jsonl").value_or(""), from, settled).committed;
+  report.committed_after =
+      aftermath(load_text(request.directory / "journal.jsonl").value_or(""), from, settled).committed;
   await_commit(request, from, settled, controller, report);
   return report;
 }
@@ -119,7 +121,9 @@ Result<DrillReport> drill(const DrillRequest& request, const std::function<void(
 Json drill_json(const DrillReport& report) {
   Json losses = Json::array();
   for (const DrillLoss& loss : report.losses)
-    losses.push_back({{"role", loss.worker < 0 ? "controller" : loss.server ? "server" : "worker"},
+    losses.push_back({{"role", loss.worker < 0 ? "controller"
+                               : loss.server   ? "server"
+                                               : "worker"},
                       {"worker", loss.worker < 0 ? Json() : Json(loss.worker)},
                       {"pid", loss.pid},
                       {"left_after_s", loss.left_after ? Json(loss.left_after->count()) : Json()},

@@ -5,7 +5,7 @@
 
 #include "base/file.h"
 #include "run/drill_parts.h"
-#include "run/engine.h"
+#include "run/process.h"
 #include "support/temp_folder.h"
 
 namespace mayfly {
@@ -14,7 +14,8 @@ namespace {
 const std::string kJournal = R"({"format":"mayfly-journal/1","job":"count"}
 {"t_s":1,"event":"committed","generation":1,"first_sample":0,"samples":100}
 {"t_s":2,"event":"committed","generation":1,"first_sample":100,"samples":100}
-{"t_s":2.1,"remark":"drill: w1 (none)"}
+{"t_s":2.1,"remark":"drill: w1 (none)"
+}
 {"t_s":2.5,"event":"committed","generation":1,"first_sample":200,"samples":100}
 {"t_s":3,"event":"lost","worker":1}
 )";
@@ -58,7 +59,8 @@ std::string processes(int workers) {
   Json list = Json::array();
   for (int worker = workers; worker >= 1; --worker)
     list.push_back({{"worker", worker}, {"slot", 0}, {"pid", pid}, {"started", start_ticks(pid)}});
-  return Json{{"controller", pid}, {"controller_started", start_ticks(pid)}, {"workers", list}, {"servers", Json::array()}}
+  return Json{
+      {"controller", pid}, {"controller_started", start_ticks(pid)}, {"workers", list}, {"servers", Json::array()}}
       .dump();
 }
 

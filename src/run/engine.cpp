@@ -63,17 +63,6 @@ void signal_group(pid_t pid, int signal) {
 
 }  // namespace
 
-long long start_ticks(pid_t pid) {
-  std::ifstream file(fmt::format("/proc/{}/stat", pid));
-  std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  const auto name_end = text.rfind(')');
-  if (name_end == std::string::npos) return 0;
-  const auto fields = split(std::string_view(text).substr(name_end + 2), ' ');
-  constexpr std::size_t kStart = 22 - 3;  // field 22 of /proc/PID/stat, counted behind the name
-  if (fields.size() <= kStart || fields[0] == "Z") return 0;
-  return std::atoll(std::string(fields[kStart]).c_str());
-}
-
 std::vector<int> seat_cores(int seat, int capacity, int cores) {
   const int each = std::max(1, cores / std::max(1, capacity));
   std::vector<int> mine;

@@ -100,10 +100,6 @@ class LocalEngine {
   std::map<int, Process> processes_{};
 };
 
-/// When a process was started, in ticks since boot: tells it from another that has its number later. 0: no such
-/// process.
-long long start_ticks(pid_t pid);
-
 /// Cores of `cores` for seat `seat` of `capacity`: an equal part each, at least one; seats share where there are more.
 std::vector<int> seat_cores(int seat, int capacity, int cores);
 

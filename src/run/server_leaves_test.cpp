@@ -27,7 +27,8 @@ struct Play {
     for (const WorkerId worker : crew.ranks()) crew.hear(worker, Formed{crew.formation()});
   }
   void train(int servers) {
-    for (WorkerId server = 100; server < 100 + servers; ++server) crew.server_ready(server, "at " + std::to_string(server));
+    for (WorkerId server = 100; server < 100 + servers; ++server)
+      crew.server_ready(server, "at " + std::to_string(server));
     crew.arrived(1);
     ASSERT_TRUE(crew.assign(1, {1}, 0));
     crew.go_on(1000);

@@ -65,11 +65,10 @@ class Torchrun {
       : inputs_(inputs), calls_(calls), journal_(std::move(journal)), progress_(inputs.steps) {}
 
   Result<TorchrunSummary> run() {
-    journal_.add_line(journal_line(
-        Seconds(0), Joined{.worker = 1,
-                           .type = inputs_.type,
-                           .market = inputs_.market,
-                           .price = inputs_.price.value_or(UsdPerHour{})}));
+    journal_.add_line(journal_line(Seconds(0), Joined{.worker = 1,
+                                                      .type = inputs_.type,
+                                                      .market = inputs_.market,
+                                                      .price = inputs_.price.value_or(UsdPerHour{})}));
     if (auto started = start(); !started) return unexpected(started.error());
     SignalWatch signals(loop_, {SIGINT, SIGTERM}, [this](int signal) { on_signal(signal); });
     if (calls_.notices)
@@ -141,10 +140,10 @@ class Torchrun {
   }
 
   void tell_script(Seconds left, const std::string& source) {
-    const Json document{{"left_s", left.count()},
-                        {"source", source},
-                        {"ends", format_time(Seconds(std::chrono::system_clock::now().time_since_epoch()).count() +
-                                             left.count())}};
+    const Json document{
+        {"left_s", left.count()},
+        {"source", source},
+        {"ends", format_time(Seconds(std::chrono::system_clock::now().time_since_epoch()).count() + left.count())}};
     static_cast<void>(save_text(inputs_.directory / "notice.json", document.dump() + "\n"));
     for (const auto& [rank, pid] : ranked_children(pid_)) ::kill(pid, SIGTERM);
     over_.start(left, [this] {
@@ -274,16 +273,11 @@ Result<TorchrunSummary> drive_torchrun(const TorchrunInputs& inputs, const Torch
 
 Json summary_json(const TorchrunSummary& summary) {
   const auto number = [](const auto& value) { return value ? Json(*value) : Json(nullptr); };
-  return {{"format", "mayfly-torchrun/1"},
-          {"exit_code", summary.exit_code},
-          {"time_s", summary.time.count()},
-          {"cost_usd", summary.cost ? Json(summary.cost->value) : Json(nullptr)},
-          {"restarts", summary.restarts},
-          {"preemptions", summary.preemptions},
-          {"over_budget", summary.over_budget},
-          {"step", number(summary.step)},
-          {"loss", number(summary.loss)},
-          {"deadline_met", number(summary.deadline_met)}};
+  return {{"format", "mayfly-torchrun/1"},      {"exit_code", summary.exit_code},
+          {"time_s", summary.time.count()},     {"cost_usd", summary.cost ? Json(summary.cost->value) : Json(nullptr)},
+          {"restarts", summary.restarts},       {"preemptions", summary.preemptions},
+          {"over_budget", summary.over_budget}, {"step", number(summary.step)},
+          {"loss", number(summary.loss)},       {"deadline_met", number(summary.deadline_met)}};
 }
 
 }  // namespace mayfly

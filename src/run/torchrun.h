@@ -12,14 +12,15 @@
 #include "base/units.h"
 #include "cloud/instance_type.h"
 
-// Somebody's own script under the real torchrun: mayfly starts it, hands on notices, and keeps time, money and a journal.
-// What happens when membership changes is torchrun's affair: it starts the script again, from the script's checkpoint.
+// Somebody's own script under the real torchrun: mayfly starts it, hands on notices, and keeps time, money and a
+// journal. What happens when membership changes is torchrun's affair: it starts the script again, from the script's
+// checkpoint.
 namespace mayfly {
 
 struct TorchrunInputs {
-  std::vector<std::string> command{};   ///< torchrun and its arguments
-  std::filesystem::path directory{};    ///< of the journal, the summary and notices
-  std::string type = "local";           ///< what this machine is
+  std::vector<std::string> command{};  ///< torchrun and its arguments
+  std::filesystem::path directory{};   ///< of the journal, the summary and notices
+  std::string type = "local";          ///< what this machine is
   Market market = Market::spot;
   std::optional<UsdPerHour> price{};
   std::optional<Usd> budget{};

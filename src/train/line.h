@@ -95,7 +95,7 @@ class Line {
   bool closing_ = false;
   std::optional<Welcome> terms_{};
   Clock::time_point last_word_ = Clock::now();
-  std::string why_lost_;  ///< the line, since that word
+  std::string why_lost_;                 ///< the line, since that word
   std::optional<Message> unanswered_{};  ///< the last of Ready, Reachable, Formed, StepDone, Pushed, Broken
   std::optional<Message> checkpoint_{};  ///< the last one written that may not have been heard of
   int unheard_ = 0;                      ///< heartbeats sent since, whose answer proves that it was
