@@ -44,7 +44,7 @@ struct Play {
 };
 
 TEST(LeavingServer, WithAStandbyGoesOnceWhatIsInHandCounts) {
-  Play play({.count = 1, .sync = Sync::asp, .standby = 1});
+  Play play({.count = 1, .standby = 1, .sync = Sync::asp});
   play.train(2);
   const auto formation = play.crew.formation();
   play.crew.server_leaves(100);
@@ -61,7 +61,7 @@ TEST(LeavingServer, WithAStandbyGoesOnceWhatIsInHandCounts) {
 }
 
 TEST(LeavingServer, OfAWaitingStepGoesBetweenSteps) {
-  Play play({.count = 1, .sync = Sync::bsp, .standby = 1});
+  Play play({.count = 1, .standby = 1, .sync = Sync::bsp});
   play.train(2);
   play.crew.server_leaves(101);
   EXPECT_TRUE(play.crew.stands(101));
@@ -92,7 +92,7 @@ TEST(LeavingServer, HandsItsShardToANewcomerAndGoesInTheNextFormation) {
 }
 
 TEST(LeavingServer, WhenAllServersOfAShardGoTheyStayUntilSomebodyComes) {
-  Play play({.count = 1, .sync = Sync::asp, .standby = 1});
+  Play play({.count = 1, .standby = 1, .sync = Sync::asp});
   play.train(2);
   play.crew.server_leaves(100);
   play.crew.server_leaves(101);
@@ -103,7 +103,7 @@ TEST(LeavingServer, WhenAllServersOfAShardGoTheyStayUntilSomebodyComes) {
 }
 
 TEST(LeavingServer, IsNotWaitedForWhenTimeRunsOut) {
-  Play play({.count = 1, .sync = Sync::asp, .standby = 1});
+  Play play({.count = 1, .standby = 1, .sync = Sync::asp});
   play.train(2);
   play.crew.server_leaves(100);
   play.crew.part();
