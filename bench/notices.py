@@ -67,7 +67,7 @@ def main():
     folder = given.folder or tempfile.mkdtemp(prefix="mayfly-notices-")
     os.makedirs(folder, exist_ok=True)
     options = Options(os.path.abspath(given.mayfly), folder)
-    print("| mode | notice | steps lost | samples redone | notice to departure, s | loss to next commit, s | killed |")
+    print("| mode | notice | steps lost | samples redone | notice to departure, s | longest time without a commit, s | killed |")
     print("| --- | --- | ---: | ---: | ---: | ---: | ---: |")
     for number, (mode, (servers, lose)) in enumerate(MODES.items()):
         if given.only and not any(word in mode for word in given.only.split(",")):
@@ -78,8 +78,9 @@ def main():
             left = [loss["left_after_s"] for report in reports for loss in report["losses"]]
             killed = sum(loss["killed"] for report in reports for loss in report["losses"])
             seconds = [value for value in left if value is not None]
-            print(f"| {mode} | {notice} | {redone / BATCH:.0f} | {redone:.0f} | "
-                  f"{max(seconds) if seconds and notice != 'none' else float('nan'):.2f} | {worst(reports, 'next_commit_s'):.2f} | {killed} |",
+            departure = f"{max(seconds):.2f}" if seconds and notice != "none" else "-"
+            print(f"| {mode} | {notice} | {redone / BATCH:.0f} | {redone:.0f} | {departure} | "
+                  f"{worst(reports, 'longest_pause_s'):.2f} | {killed} |",
                   flush=True)
 
 

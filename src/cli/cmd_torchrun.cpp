@@ -1,4 +1,6 @@
+#include <fcntl.h>
 #include <fmt/core.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -49,14 +51,28 @@ std::string interpreter(const fs::path& script) {
   return named.find("python") == std::string::npos || named.find("/env ") != std::string::npos ? "python3" : named;
 }
 
+/// Of a program whose output nobody wants to see; -1 where it did not end by itself.
+int quiet_exit_code(const std::vector<std::string>& command) {
+  std::vector<char*> arguments;
+  for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    const int nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+    for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::dup2(nothing, stream);
+    ::execvp(arguments[0], arguments.data());
+    ::_exit(127);
+  }
+  int status = 0;
+  return pid > 0 && ::waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
 /// torchrun of torch 1.13 and before stumbles over Python 3.11's flags with the default value of -r and -t; a mapping
 /// for a process that does not exist stands for it. Asks the interpreter, without loading torch.
 bool needs_mappings(const std::string& python) {
-  const std::string question = fmt::format(
-      "'{}' -c 'import sys, importlib.metadata as m; v = m.version(\"torch\").split(\".\"); sys.exit(0 if "
-      "sys.version_info >= (3, 11) and int(v[0]) < 2 else 1)' >/dev/null 2>&1",
-      python);
-  return python.find('\'') == std::string::npos && std::system(question.c_str()) == 0;
+  return quiet_exit_code({python, "-c",
+                          "import sys, importlib.metadata as m; v = m.version('torch').split('.'); "
+                          "sys.exit(0 if sys.version_info >= (3, 11) and int(v[0]) < 2 else 1)"}) == 0;
 }
 
 /// A value for these flags was given, on the command line before the script or in torchrun's own variables.

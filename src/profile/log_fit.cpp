@@ -99,13 +99,10 @@ void spread(std::span<const Interval> intervals, StepTime& found) {
   found.p90 = at(0.9);
 }
 
-Json loss_json(const LossFit& fit, double batch) {
+Json loss_json(const LossFit& fit) {
   const LossCurve& curve = fit.curve;
-  Json json{{"form", "common-start"}, {"initial", curve.initial}, {"batch_slope", curve.batch_slope},
-            {"scale", curve.scale},   {"floor", curve.floor},     {"relative_sd", curve.relative_sd}};
-  json["batch_min"] = batch;
-  json["batch_max"] = batch;
-  return json;
+  return {{"form", "common-start"}, {"initial", curve.initial}, {"batch_slope", curve.batch_slope},
+          {"scale", curve.scale},   {"floor", curve.floor},     {"relative_sd", curve.relative_sd}};
 }
 
 Json make_profile(const FromLog& asked, const TrainingLog& log, const LogScale& scale, const LogProfile& found) {
@@ -127,11 +124,13 @@ Json make_profile(const FromLog& asked, const TrainingLog& log, const LogScale& 
                                         log.kind)}}},
                {"job", std::move(job)},
                {"types", {{asked.type, std::move(type)}}}};
-  if (found.fit) profile["loss"] = loss_json(*found.fit, found.batch);
+  if (found.fit) profile["loss"] = loss_json(*found.fit);
   return profile;
 }
 
 void add_notes(const FromLog& asked, const LogScale& scale, LogProfile& found) {
+  if (asked.type == "local")
+    found.notes.emplace_back("'local' is no type of a catalogue: predict and plan need one; give --type");
   if (!asked.parameters)
     found.notes.emplace_back(
         "the size of the parameters is not known: predict and plan will ask for it; give --parameters");
@@ -140,6 +139,10 @@ void add_notes(const FromLog& asked, const LogScale& scale, LogProfile& found) {
   if (found.step.relative_sd == 0)
     found.notes.emplace_back(
         "one figure for the speed: its spread is not known, so predictions of time have no bands from it");
+  if (found.fit)
+    found.notes.push_back(fmt::format(
+        "the log has one batch, {:g}: with others the loss is taken to need as many steps, which nobody has measured",
+        found.batch));
   if (!found.fit) found.notes.emplace_back("no loss curve: --loss cannot be predicted");
 }
 

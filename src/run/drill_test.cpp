@@ -11,14 +11,15 @@
 namespace mayfly {
 namespace {
 
-const std::string kJournal = R"({"format":"mayfly-journal/1","job":"count"}
+using support::TempFolder;
+
+const std::string kJournal = R"j({"format":"mayfly-journal/1","job":"count"}
 {"t_s":1,"event":"committed","generation":1,"first_sample":0,"samples":100}
 {"t_s":2,"event":"committed","generation":1,"first_sample":100,"samples":100}
-{"t_s":2.1,"remark":"drill: w1 (none)"
-}
+{"t_s":2.1,"remark":"drill: w1 (none)"}
 {"t_s":2.5,"event":"committed","generation":1,"first_sample":200,"samples":100}
 {"t_s":3,"event":"lost","worker":1}
-)";
+)j";
 
 // From 2.1 to 2.5 s, then nothing.
 TEST(Aftermath, WithoutACommitSinceTheLossThereIsNone) {

@@ -143,6 +143,15 @@ Result<RunStatus> load_status(const std::filesystem::path& directory) {
 
 StatusFile::StatusFile(const std::filesystem::path& directory, bool supervised) : path_(directory / "status.json") {
   if (supervised) front_ = process_numbered(::getppid());
+  // What an earlier controller had begun to write when it was killed.
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(directory, error), end; !error && entry != end;
+       entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    const bool ours = name.starts_with("status.json.") || name.starts_with("processes.json.");
+    std::error_code ignored;
+    if (ours && name.ends_with(".partial")) std::filesystem::remove(entry->path(), ignored);
+  }
 }
 
 void StatusFile::remember(Remark remark) {

@@ -21,7 +21,7 @@
 #include "run/journal.h"
 #include "run/passing.h"
 #include "run/process.h"
-#include "run/progress.h"
+#include "run/talked_progress.h"
 #include "wire/loop.h"
 
 namespace mayfly {
@@ -69,8 +69,9 @@ class Torchrun {
                                                       .type = inputs_.type,
                                                       .market = inputs_.market,
                                                       .price = inputs_.price.value_or(UsdPerHour{})}));
+    // Before there is anybody whom a signal could orphan; it is looked at once torchrun runs.
+    const SignalWatch signals(loop_, {SIGINT, SIGTERM}, [this](int signal) { on_signal(signal); });
     if (auto started = start(); !started) return unexpected(started.error());
-    SignalWatch signals(loop_, {SIGINT, SIGTERM}, [this](int signal) { on_signal(signal); });
     if (calls_.notices)
       calls_.notices([this](Seconds left, const std::string& source) {
         loop_.post([this, left, source] { notice(left, source); });
@@ -106,6 +107,8 @@ class Torchrun {
       ::execvp(arguments[0], arguments.data());
       ::_exit(127);
     }
+    // A reader of our output that goes away must not take the training with it.
+    ::signal(SIGPIPE, SIG_IGN);
     const auto descriptor = static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0));
     if (descriptor < 0) return fail("cannot watch a process: {}", std::strerror(errno));
     ended_ = std::make_unique<DescriptorWatch>(loop_, descriptor, [this] {
@@ -232,7 +235,7 @@ class Torchrun {
   Timer over_{loop_};
   std::unique_ptr<DescriptorWatch> ended_{};
   std::mutex mutex_{};  ///< of progress_
-  Progress progress_;
+  TalkedProgress progress_;
   PassingOutput out_{STDOUT_FILENO, [this](std::string_view line) { hear(line); }};
   PassingOutput error_{STDERR_FILENO, [this](std::string_view line) { hear(line); }};
   pid_t pid_ = -1;

@@ -46,7 +46,8 @@ Json summary_json(const TorchrunSummary& summary);
 
 struct TorchrunCalls {
   std::function<void(const std::string&)> say{};
-  /// Told once who brings notices: whoever calls it, from any thread, says how much time is left and who said so.
+  /// Given, while torchrun runs, what to call, from any thread, when the machine will be taken: how much time is left
+  /// and who said so. At the end it is given nothing: then nobody may call any more.
   std::function<void(std::function<void(Seconds left, const std::string& source)>)> notices{};
 };
 

@@ -1,9 +1,11 @@
 """Cases of machines that are told before they are taken: each cloud's notice and SIGTERM, to workers and to servers, with
 and without others that hold the same. With a notice nothing that was committed is lost. chaos.py plays them."""
 import json
+import os
+import signal
 import subprocess
 
-from harness import HANG_S, TALLY, Failure
+from harness import HANG_S, TALLY, Failure, read_text
 
 CASES = {}
 NOTICES = ("aws", "gcp", "azure", "sigterm")
@@ -97,3 +99,33 @@ def drills_without_a_notice(start):
         run.training(2)
         rehearse(run, lose, "none")
     run.finish()
+
+
+def by_hand(run, role):
+    """A machine that came by itself: what an engine starts there."""
+    run.wait("the address", lambda: read_text(f"{run.out}/address") and read_text(f"{run.out}/token"))
+    return subprocess.Popen([run.mayfly, "worker", "--join", read_text(f"{run.out}/address").strip(), "--token-file",
+                             f"{run.out}/token", "--role", role, "--notices", "none"],
+                            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                            env={**os.environ, "MAYFLY_NOTICE_S": "5"})
+
+
+@case
+def a_server_that_nobody_replaces_in_time(start):
+    """Training ends before it does, and what it holds goes into a checkpoint, from which the next one starts."""
+    run = start(workers=1, checkpoint="every: 1h", servers="count: 1, sync: asp", flags=("--engine", "none"))
+    server, worker = by_hand(run, "server"), by_hand(run, "worker")
+    try:
+        run.training(1)
+        TALLY.add(1)
+        server.send_signal(signal.SIGTERM)
+        if code := server.wait(HANG_S):
+            raise Failure(f"the server ended with code {code}")
+        before = run.committed()
+        server = by_hand(run, "server")
+        run.wait("training to go on", lambda: run.committed() > before)
+        want_none_redone(run)
+    finally:
+        for process in (server, worker):
+            process.kill()
+            process.wait(HANG_S)

@@ -9,10 +9,10 @@
 namespace mayfly {
 
 /// How far a training is that we only hear talk: from its output, by the same reader as `profile --from`.
-class Progress {
+class TalkedProgress {
  public:
   /// `steps`: where it ends, if somebody knows; else what the output says ("step 100/1000").
-  explicit Progress(std::optional<double> steps) : total_(steps), given_(steps.has_value()) {}
+  explicit TalkedProgress(std::optional<double> steps) : total_(steps), given_(steps.has_value()) {}
 
   void saw(Seconds now, const LogPoint& point);
   /// The processes were started again, perhaps from a checkpoint: the speed is learnt anew.

@@ -1,4 +1,4 @@
-#include "run/progress.h"
+#include "run/talked_progress.h"
 
 namespace mayfly {
 namespace {
@@ -10,7 +10,7 @@ constexpr std::size_t kLeastPoints = 5;
 
 }  // namespace
 
-void Progress::saw(Seconds now, const LogPoint& point) {
+void TalkedProgress::saw(Seconds now, const LogPoint& point) {
   if (point.loss) loss_ = point.loss;
   std::optional<double> step = point.step;
   if (!step && point.done && !point.epoch && !point.done_samples) step = point.done;
@@ -23,14 +23,14 @@ void Progress::saw(Seconds now, const LogPoint& point) {
   if (points_.size() > kPoints) points_.pop_front();
 }
 
-std::optional<double> Progress::steps_per_s() const {
+std::optional<double> TalkedProgress::steps_per_s() const {
   if (points_.size() < kLeastPoints) return std::nullopt;
   const Point& first = points_[points_.size() < kPoints ? 1 : 0];
   const double time = (points_.back().time - first.time).count();
   return time > 0 ? std::optional((points_.back().step - first.step) / time) : std::nullopt;
 }
 
-std::optional<Seconds> Progress::end() const {
+std::optional<Seconds> TalkedProgress::end() const {
   const auto rate = steps_per_s();
   if (!rate || !total_) return std::nullopt;
   return points_.back().time + Seconds(std::max(0.0, *total_ - points_.back().step) / *rate);

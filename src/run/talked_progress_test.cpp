@@ -1,4 +1,4 @@
-#include "run/progress.h"
+#include "run/talked_progress.h"
 
 #include <gtest/gtest.h>
 
@@ -6,8 +6,8 @@ namespace mayfly {
 namespace {
 
 // Ten steps every two seconds: 5 steps/s. After step 100 of 1000, at 20 s, 900 / 5 = 180 s are left.
-TEST(Progress, PredictsTheEndFromStepsAndTheirTotal) {
-  Progress progress(std::nullopt);
+TEST(TalkedProgress, PredictsTheEndFromStepsAndTheirTotal) {
+  TalkedProgress progress(std::nullopt);
   for (int i = 1; i <= 10; ++i)
     progress.saw(Seconds(2 * i), parse_log_line("step " + std::to_string(10 * i) + "/1000 loss 2.5"));
   EXPECT_EQ(progress.step(), 100);
@@ -17,15 +17,15 @@ TEST(Progress, PredictsTheEndFromStepsAndTheirTotal) {
   EXPECT_DOUBLE_EQ(progress.end()->count(), 200);
 }
 
-TEST(Progress, WhatIsGivenWinsOverWhatTheOutputSays) {
-  Progress progress(500);
+TEST(TalkedProgress, WhatIsGivenWinsOverWhatTheOutputSays) {
+  TalkedProgress progress(500);
   for (int i = 1; i <= 10; ++i)
     progress.saw(Seconds(2 * i), parse_log_line("step " + std::to_string(10 * i) + "/1000"));
   EXPECT_DOUBLE_EQ(progress.end()->count(), 100);
 }
 
-TEST(Progress, AStepToldTwiceCountsOnceAndARestartBeginsAnew) {
-  Progress progress(1000);
+TEST(TalkedProgress, AStepToldTwiceCountsOnceAndARestartBeginsAnew) {
+  TalkedProgress progress(1000);
   for (int i = 1; i <= 10; ++i) {
     progress.saw(Seconds(2 * i), {.step = 10.0 * i});
     progress.saw(Seconds(2 * i + 1), {.step = 10.0 * i});
