@@ -168,6 +168,7 @@ void LocalEngine::become_script(const std::string& launch) const {
   for (const auto& [name, value] : script.environment) ::setenv(name.c_str(), value.c_str(), 1);
   ::setenv("MAYFLY_JOIN", options_.join.c_str(), 1);
   ::setenv("MAYFLY_SLOT", launch.c_str(), 1);
+  ::setenv("MAYFLY_HOST", options_.join.substr(0, options_.join.rfind(':')).c_str(), 0);
   ::setenv("PYTHONUNBUFFERED", "1", 0);
   if (::chdir(script.directory.c_str()) != 0) return;
   // The notice goes to the whole group: the shell must outlive it, or the program's hand-over would be cut short.

@@ -172,6 +172,21 @@ def a_notice(runs):
 
 
 @case
+def notices_of_every_cloud(runs):
+    run = runs.start(epochs=None)
+    for number, cloud in enumerate(("aws", "gcp", "azure")):
+        run.training(2)
+        done = subprocess.run([runs.options.mayfly, "drill", run.out, "--lose", "1", "--notice", cloud, "--json"],
+                              capture_output=True, text=True, timeout=HANG_S, check=False)
+        if done.returncode != 0:
+            raise Failure(f"drill of {cloud}: exit code {done.returncode}: {done.stderr}{done.stdout}")
+        if len(run.events("notice")) <= number:
+            raise Failure(f"no notice of {cloud} was heard")
+    if run.finish()["samples_redone"] != 0:
+        raise Failure("samples were trained again, though there were notices")
+
+
+@case
 def servers_of_a_script(runs):
     runs.start(servers="count: 2, sync: bsp").finish()
 
