@@ -2,7 +2,7 @@
 PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
 
-.PHONY: run test build check format install deb deps deps-dev bench clean
+.PHONY: run test build check format install wheel deb deps deps-dev bench clean
 
 run: build
 	@examples/04-survive/run.sh build/mayfly
@@ -27,6 +27,10 @@ format:
 install: build
 	cmake --install build --prefix $(PREFIX)
 
+# The Python package, for pip: dist/mayfly-VERSION-py3-none-any.whl.
+wheel: deps-dev
+	@tools/build_wheel dist
+
 # build/mayfly_VERSION_ARCH.deb
 deb: build
 	cd build && cpack -G DEB
@@ -49,6 +53,7 @@ bench: deps-dev
 	build/bench/risk generator
 	bench/train_speed.py build
 	bench/recovery.py build
+	bench/python_overhead.py build
 
 clean:
 	rm -rf build build-debug build-clang

@@ -8,9 +8,13 @@ install(FILES README.md ARCHITECTURE.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/mayfly RENAME copyright)
 install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/mayfly/docs)
 install(DIRECTORY examples DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/mayfly USE_SOURCE_PERMISSIONS)
-if(EXISTS ${CMAKE_SOURCE_DIR}/python/mayfly)
-  install(DIRECTORY python/mayfly DESTINATION lib/python3/dist-packages PATTERN __pycache__ EXCLUDE)
-endif()
+install(DIRECTORY python/mayfly DESTINATION ${CMAKE_INSTALL_DATADIR}/mayfly/python PATTERN __pycache__ EXCLUDE)
+# Where Debian's Python looks for packages; the folder of others must not become PYTHONPATH.
+install(CODE [[
+  set(PACKAGES "$ENV{DESTDIR}${CMAKE_INSTALL_PREFIX}/lib/python3/dist-packages")
+  file(MAKE_DIRECTORY "${PACKAGES}")
+  file(CREATE_LINK ../../../share/mayfly/python/mayfly "${PACKAGES}/mayfly" SYMBOLIC)
+]])
 
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME mayfly)

@@ -18,11 +18,15 @@ _mayfly() {
     --observation) COMPREPLY=($(compgen -W "held probe" -- "$word")); return ;;
     --out | --mayfly-out) COMPREPLY=($(compgen -d -- "$word")); return ;;
     --to) COMPREPLY=($(compgen -W "mayfly events counts" -- "$word")); return ;;
+    --notices) COMPREPLY=($(compgen -W "auto aws gcp azure none" -- "$word")); return ;;
+    --notice) COMPREPLY=($(compgen -W "aws gcp azure sigterm none" -- "$word")); return ;;
+    --lose) COMPREPLY=($(compgen -W "half all server controller" -- "$word")); return ;;
+    --role) COMPREPLY=($(compgen -W "worker server" -- "$word")); return ;;
     --interface) COMPREPLY=($(compgen -W "$(ls /sys/class/net 2> /dev/null)" -- "$word")); return ;;
     --profile | --catalog | --trace | --plan | --loss-log | -o | --output) COMPREPLY=($(compgen -f -- "$word")); return ;;
   esac
   if [ "$COMP_CWORD" -eq 1 ]; then
-    COMPREPLY=($(compgen -W "profile predict plan catalog trace replay run resume status logs stop torchrun --help --version" -- "$word"))
+    COMPREPLY=($(compgen -W "profile predict plan catalog trace replay run resume status logs stop worker drill torchrun check --help --version" -- "$word"))
   elif [ "$verb" = catalog ] && [ "$COMP_CWORD" -eq 2 ]; then
     COMPREPLY=($(compgen -W "list show import --help" -- "$word"))
   elif [ "$verb" = trace ] && [ "$COMP_CWORD" -eq 2 ]; then
@@ -31,7 +35,7 @@ _mayfly() {
     local action=()
     [[ $verb == catalog || $verb == trace ]] && action=("${COMP_WORDS[2]}")
     COMPREPLY=($(compgen -W "$(mayfly "$verb" "${action[@]}" --help 2> /dev/null | grep -oE -- '--[a-z-]+' | sort -u)" -- "$word"))
-  elif [[ $verb == resume || $verb == status || $verb == logs || $verb == stop ]]; then
+  elif [[ $verb == resume || $verb == status || $verb == logs || $verb == stop || $verb == drill ]]; then
     COMPREPLY=($(compgen -d -- "$word"))
   else
     COMPREPLY=($(compgen -f -- "$word"))

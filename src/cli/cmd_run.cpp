@@ -179,7 +179,12 @@ void add_run(CLI::App& program, int& code) {
                    "emulation as many times longer (default: none; of functions their platform's)");
   verb->add_option("--trace", flags.trace, "a trace's losses become SIGTERM, then SIGKILL");
   verb->add_option("--speed", flags.speed, "seconds of the trace per second: 60x")->capture_default_str();
-  verb->add_option("--notice", flags.notice, "from SIGTERM to SIGKILL with --trace (default 2s)");
+  verb->add_option("--notice", flags.notice,
+                   "from SIGTERM to the end of a machine (default: 2s with --trace, else 30s)");
+  verb->add_option(
+          "--notices", flags.notices,
+          "whose metadata service tells the workers when this machine will be taken: auto, aws, gcp, azure, none")
+      ->capture_default_str();
   verb->add_option("--policy", flags.policy, "who decides (default: liveput with a profile, else the fastest shape)");
   verb->add_option("--out", flags.out, "the run's folder (default: mayfly-runs/NAME-TIME)");
   verb->add_option("--catalog", flags.catalog, "catalogue file or name, for prices");

@@ -61,6 +61,26 @@ fs::path find_data(const std::string& given, const std::string& folder, const st
 
 }  // namespace
 
+Result<fs::path> train_program() {
+  std::error_code error;
+  const auto self = fs::read_symlink("/proc/self/exe", error);
+  auto program = self.parent_path() / "mayfly-train";
+  if (error || ::access(program.c_str(), X_OK) != 0)
+    return fail("{}: not there; it is built and installed beside mayfly", program.string());
+  return program;
+}
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+MetadataEndpoints endpoints_of_environment() {
+  return {.aws = environment("AWS_EC2_METADATA_SERVICE_ENDPOINT"),
+          .gcp = environment("GCE_METADATA_HOST"),
+          .azure = environment("MAYFLY_AZURE_METADATA_ENDPOINT")};
+}
+
 fs::path find_catalog(const std::string& given) {
   return find_data(given.empty() ? "default" : given, "catalogs", ".yaml");
 }

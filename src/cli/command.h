@@ -9,6 +9,7 @@
 #include "base/result.h"
 #include "cloud/catalog.h"
 #include "job/profile.h"
+#include "notice/cloud.h"
 #include "predict/prediction.h"
 
 namespace mayfly::cli {
@@ -33,6 +34,9 @@ void add_status(CLI::App& program, int& code);
 void add_logs(CLI::App& program, int& code);
 void add_torchrun(CLI::App& program, int& code);
 void add_stop(CLI::App& program, int& code);
+void add_worker(CLI::App& program, int& code);
+void add_drill(CLI::App& program, int& code);
+void add_check(CLI::App& program, int& code);
 /// The actions of `trace`.
 void add_trace_files(CLI::App& verb, int& code);
 void add_trace_generate(CLI::App& verb, int& code);
@@ -44,6 +48,13 @@ void note(const std::string& text);
 
 /// Prints the document and nothing else.
 void print_json(const Json& document);
+
+/// mayfly-train, which stands beside this program.
+Result<std::filesystem::path> train_program();
+/// Endpoints of metadata services that the environment names.
+MetadataEndpoints endpoints_of_environment();
+/// The environment's value, or nothing.
+std::string environment(const char* name);
 
 /// A path, or the bare name of a catalogue, profile or trace that ships with mayfly.
 std::filesystem::path find_catalog(const std::string& given);

@@ -29,8 +29,11 @@ int main(int argc, char** argv) {
   add_resume(program, code);
   add_status(program, code);
   add_logs(program, code);
-  add_torchrun(program, code);
   add_stop(program, code);
+  add_worker(program, code);
+  add_drill(program, code);
+  add_torchrun(program, code);
+  add_check(program, code);
   const bool passed_on = argc > 1 && std::string_view(argv[1]) == "torchrun";  // empty words are the script's
   for (int i = 1; i < argc && !passed_on; ++i) {
     if (*argv[i] == '\0') return bad_input({fmt::format("empty value after {}", argv[i - 1])});

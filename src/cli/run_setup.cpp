@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstdlib>
 #include <thread>
 
 #include "base/file.h"
@@ -48,15 +49,6 @@ Result<std::string> address_of(const std::string& interface) {
   ::freeifaddrs(list);
   if (!found) return fail("--interface '{}': want one of {}", interface, fmt::join(known, ", "));
   return *found;
-}
-
-Result<std::filesystem::path> train_program() {
-  std::error_code error;
-  const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
-  auto program = self.parent_path() / "mayfly-train";
-  if (error || ::access(program.c_str(), X_OK) != 0)
-    return fail("{}: not there; it is built and installed beside mayfly", program.string());
-  return program;
 }
 
 /// Machines of plan.json, as roles.
@@ -186,6 +178,8 @@ Result<void> set_weather(const RunFlags& flags, RunSetup& setup) {
 }
 
 Result<void> set_times(const RunFlags& flags, RunInputs& inputs) {
+  // Nobody knows who sends the SIGTERM where it is no trace: Kubernetes and Slurm give as much.
+  if (flags.trace.empty()) inputs.times.notice = Seconds(30);
   for (const auto& [flag, text, time] : {std::tuple{"--notice", &flags.notice, &inputs.times.notice},
                                          std::tuple{"--orphan-after", &flags.orphan_after, &inputs.times.orphan}}) {
     if (text->empty()) continue;
@@ -193,6 +187,33 @@ Result<void> set_times(const RunFlags& flags, RunInputs& inputs) {
     if (!parsed) return fail("{}: {}", flag, parsed.error().message);
     *time = *parsed;
   }
+  return {};
+}
+
+/// The Python package lies beside the program: in the source tree above build/, or in share/mayfly of an installation.
+std::filesystem::path python_package(const std::filesystem::path& program) {
+  std::error_code error;
+  for (const char* place : {"../python", "../share/mayfly/python"}) {
+    const auto folder = (program.parent_path() / place).lexically_normal();
+    if (std::filesystem::exists(folder / "mayfly" / "__init__.py", error)) return folder;
+  }
+  return {};
+}
+
+Result<void> set_script(const std::string& file, RunInputs& inputs) {
+  if (!inputs.spec.train->model.is_script()) return {};
+  ScriptCommand script{.text = inputs.spec.run,
+                       .directory = inputs.job_file.parent_path() / inputs.spec.workdir,
+                       .environment = inputs.spec.envs};
+  if (const auto package = python_package(inputs.program); !package.empty()) {
+    const char* paths = std::getenv("PYTHONPATH");
+    const std::string more = paths != nullptr && *paths != '\0' ? ":" + std::string(paths) : "";
+    script.environment.emplace_back("PYTHONPATH", package.string() + more);
+  }
+  std::error_code error;
+  if (!std::filesystem::is_directory(script.directory, error))
+    return fail("{}: workdir {}: no such folder", file, script.directory.string());
+  inputs.script = std::move(script);
   return {};
 }
 
@@ -238,6 +259,7 @@ std::vector<std::pair<const char*, std::string*>> RunFlags::texts() {
           {"orphan_after", &orphan_after},
           {"engine", &engine},
           {"lifetime", &lifetime},
+          {"notices", &notices},
           {"format_of_trace", &trace_flags.format},
           {"polarity", &trace_flags.polarity},
           {"gap", &trace_flags.gap},
@@ -262,6 +284,7 @@ Result<RunFlags> RunFlags::parse(const std::string& text, const std::string& fil
     return fail("{}: want the request of a run, format mayfly-request/1", file);
   RunFlags flags;
   for (const auto& [key, field] : flags.texts()) {
+    if (field == &flags.notices && !json.contains(key)) continue;  // of a run from before there were any
     if (!json.contains(key) || !json[key].is_string()) return fail("{}: {}: want a text", file, key);
     *field = json[key].get<std::string>();
   }
@@ -290,6 +313,7 @@ Result<std::variant<std::unique_ptr<RunSetup>, NoPlan>> set_up(const RunFlags& f
   auto program = train_program();
   if (!program) return unexpected(program.error());
   inputs.program = *program;
+  if (const auto set = set_script(flags.job, inputs); !set) return unexpected(set.error());
   const std::string out = flags.out.empty() ? new_directory(inputs.spec.name).string() : flags.out;
   inputs.directory = std::filesystem::absolute(directory.empty() ? std::filesystem::path(out) : directory, error);
   auto catalog = load_catalog(find_catalog(flags.catalog));
@@ -333,6 +357,11 @@ Result<std::variant<std::unique_ptr<RunSetup>, NoPlan>> set_up(const RunFlags& f
   if (const auto set = set_times(flags, inputs); !set) return unexpected(set.error());
   if (flags.engine != "local" && flags.engine != "none") return fail("--engine '{}': want local or none", flags.engine);
   inputs.starts_machines = flags.engine == "local";
+  const auto metadata = metadata_service(flags.notices, endpoints_of_environment(), firmware_words());
+  if (!metadata) return fail("--{}", metadata.error().message);
+  inputs.notices = name(metadata->cloud);
+  if (inputs.script && metadata->cloud != Cloud::none)
+    inputs.script->environment.emplace_back("MAYFLY_NOTICES", inputs.notices);
   if (const auto set = set_servers(*setup); !set) return unexpected(set.error());
   for (MachineRole& role : inputs.roles) set_batch(*setup, role);
   inputs.policy = setup->profile ? PolicyName::liveput : PolicyName::ideal;
@@ -357,6 +386,8 @@ Result<std::variant<std::unique_ptr<RunSetup>, NoPlan>> set_up(const RunFlags& f
     setup->notes.push_back("nobody watches the budget: without a profile, --plan or --as nothing is known of prices");
   if (inputs.spec.deadline && !setup->profile)
     setup->notes.push_back("nobody watches the deadline: without a profile nothing is known of speeds");
+  if (inputs.script && inputs.emulation)
+    setup->notes.push_back("a script is not held back to the speed of what it plays: only prices are those of --as");
   if (!inputs.spec.unused.empty())
     setup->notes.push_back(
         fmt::format("understood but without effect on the run: {}", fmt::join(inputs.spec.unused, ", ")));

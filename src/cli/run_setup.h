@@ -25,6 +25,7 @@ struct RunFlags {
   std::string orphan_after{};
   std::string engine = "local";
   std::string lifetime{};
+  std::string notices = "none";
   bool private_network = false;
   std::optional<int> workers{};
   std::uint64_t seed = 1;

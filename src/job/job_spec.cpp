@@ -96,14 +96,40 @@ void read_resources(Section section, JobSpec& job) {
   section.finish();
 }
 
+/// `{NAME: value}`.
+void read_envs(Section& root, JobSpec& job) {
+  const Value* value = root.raw("envs");
+  if (value == nullptr) return;
+  if (value->kind != Value::Kind::map) return root.reject("envs", "want NAME: value");
+  for (const auto& [name, text] : value->entries) {
+    const bool good =
+        !name.empty() && name.find('=') == name.npos && text.kind != Value::Kind::list && text.kind != Value::Kind::map;
+    if (!good) return root.reject("envs", fmt::format("'{}': want NAME: value", name));
+    if (name.starts_with("MAYFLY_"))
+      return root.reject("envs", fmt::format("'{}': names in MAYFLY_ are mayfly's", name));
+    job.envs.emplace_back(name, text.scalar);
+  }
+}
+
+/// What a script is started with.
+void read_command(Section& root, JobSpec& job) {
+  job.run = root.maybe_text("run").value_or("");
+  if (job.run.empty()) root.reject("run", "nothing to run: want the command of the script, such as python3 train.py");
+  job.workdir = root.maybe_text("workdir").value_or("");
+  read_envs(root, job);
+}
+
 JobSpec read_job(Section& root) {
   JobSpec job{.name = root.maybe_text("name").value_or(""), .profile = root.maybe_text("profile").value_or("")};
   if (auto objective = root.maybe_section("objective")) read_objective(*objective, job);
   if (auto elastic = root.maybe_section("elastic")) read_elastic(*elastic, job);
   if (auto resources = root.maybe_section("resources")) read_resources(*resources, job);
   if (auto train = root.maybe_section("train")) job.train = read_train(*train);
+  const bool script = job.train && job.train->model.is_script();
+  if (script) read_command(root, job);
   for (const auto key : kSkyPilotKeys) {
-    if (root.raw(key) != nullptr) job.unused.emplace_back(key);
+    const bool used = script && (key == "run" || key == "workdir" || key == "envs");
+    if (root.raw(key) != nullptr && !used) job.unused.emplace_back(key);
   }
   return job;
 }

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/document.h"
@@ -37,6 +38,11 @@ struct JobSpec {
   std::optional<bool> use_spot{};
 
   std::optional<TrainSpec> train{};
+
+  // What trains where the model is a script; elsewhere not read.
+  std::string run{};      ///< for the shell
+  std::string workdir{};  ///< as written, relative to the job file; empty: the job file's folder
+  std::vector<std::pair<std::string, std::string>> envs{};
 
   std::vector<std::string> unused{};  ///< keys that were understood but have no effect yet
   bool operator==(const JobSpec&) const = default;

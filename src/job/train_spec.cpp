@@ -13,7 +13,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-const Words kModels{"mlp", "cnn", "resnet", "gpt", "torchscript", "count"};
+const Words kModels{"mlp", "cnn", "resnet", "gpt", "torchscript", "count", "script"};
 const Words kData{"digits", "idx", "cifar", "text", "synthetic", "count"};
 
 std::string listed(const Words& words) { return fmt::format("{}", fmt::join(words, ", ")); }
@@ -227,6 +227,26 @@ ServersSpec read_servers(Section section) {
   return servers;
 }
 
+void read_all_data(Section& section, TrainSpec& train) {
+  train.data = read_data(section.section("data"));
+  check_pair(section, "data", train.model, train.data);
+  if (auto validation = section.maybe_section("validation")) {
+    train.validation = read_data(*validation);
+    check_pair(section, "validation", train.model, *train.validation);
+  }
+}
+
+/// A script has its own data and network; its own optimiser too, unless servers hold the parameters.
+void refuse_the_scripts_own(Section& section) {
+  for (const auto key : {"data", "validation", "device"}) {
+    if (section.has(key)) section.reject(key, "is the script's own affair where the model is a script");
+  }
+  if (section.has("servers")) return;
+  for (const auto key : {"optimiser", "schedule", "scale_rate"}) {
+    if (section.has(key)) section.reject(key, "is the script's own affair where the model is a script without servers");
+  }
+}
+
 double cosine_factor(const ScheduleSpec& schedule, double step) {
   const double done =
       std::clamp((step - schedule.warmup_steps) / (schedule.total_steps - schedule.warmup_steps), 0.0, 1.0);
@@ -249,11 +269,11 @@ double rate_factor(const ScheduleSpec& schedule, double step) {
 }
 
 TrainSpec read_train(Section section) {
-  TrainSpec train{.model = read_model(section.section("model")), .data = read_data(section.section("data"))};
-  check_pair(section, "data", train.model, train.data);
-  if (auto validation = section.maybe_section("validation")) {
-    train.validation = read_data(*validation);
-    check_pair(section, "validation", train.model, *train.validation);
+  TrainSpec train{.model = read_model(section.section("model"))};
+  if (train.model.is_script()) {
+    refuse_the_scripts_own(section);
+  } else {
+    read_all_data(section, train);
   }
   if (auto optimiser = section.maybe_section("optimiser")) train.optimiser = read_optimiser(*optimiser);
   if (auto schedule = section.maybe_section("schedule")) train.schedule = read_schedule(*schedule);

@@ -14,8 +14,8 @@ namespace mayfly {
 /// file's folder.
 
 struct ModelSpec {
-  std::string name{};         ///< mlp, cnn, resnet, gpt, torchscript or count
-  std::string file{};         ///< torchscript only
+  std::string name{};         ///< mlp, cnn, resnet, gpt, torchscript, count or script: the job's own program
+  std::string file{};         ///< torchscript; of a script what its first worker says of it
   std::vector<int> hidden{};  ///< mlp: widths of the hidden layers
   int depth = 20;             ///< resnet: 6n+2
   int width = 16;             ///< cnn and resnet: channels of the first layers
@@ -23,6 +23,7 @@ struct ModelSpec {
   int heads = 4;              ///< gpt
   int embedding = 128;        ///< gpt
   int context = 64;           ///< gpt and torchscript on text: characters seen at once
+  bool is_script() const { return name == "script"; }
   bool operator==(const ModelSpec&) const = default;
 };
 
@@ -87,7 +88,7 @@ struct ServersSpec {
 
 struct TrainSpec {
   ModelSpec model{};
-  DataSpec data{};
+  DataSpec data{};                       ///< none where the model is a script
   std::optional<DataSpec> validation{};  ///< evaluated after each epoch
   OptimiserSpec optimiser{};
   ScheduleSpec schedule{};

@@ -163,5 +163,44 @@ TEST(RateFactor, FallsByCosineFromTheEndOfTheWarmupAndStays) {
   EXPECT_DOUBLE_EQ(rate_factor(schedule, 500), .2);
 }
 
+TEST(Scripts, HaveACommandAPlaceAndAnEnvironment) {
+  const auto job = parse_job(R"(
+run: python3 train.py
+workdir: code
+envs: {DATA: /data, RATE: 0.1, EMPTY: null}
+setup: pip install things
+train: {model: {name: script}, batch: 64}
+)",
+                             "job.yaml");
+  ASSERT_TRUE(job.has_value()) << job.error().message;
+  EXPECT_TRUE(job->train->model.is_script());
+  EXPECT_EQ(job->run, "python3 train.py");
+  EXPECT_EQ(job->workdir, "code");
+  const std::vector<std::pair<std::string, std::string>> wanted{{"DATA", "/data"}, {"RATE", "0.1"}, {"EMPTY", ""}};
+  EXPECT_EQ(job->envs, wanted);
+  EXPECT_EQ(job->unused, std::vector<std::string>{"setup"});
+}
+
+TEST(Scripts, AreNotWhatOtherJobsRun) {
+  const auto job = parse_job("run: x\ntrain: {model: {name: count}, data: {name: count, samples: 9}}\n", "job.yaml");
+  ASSERT_TRUE(job.has_value()) << job.error().message;
+  EXPECT_TRUE(job->run.empty());
+  EXPECT_EQ(job->unused, std::vector<std::string>{"run"});
+}
+
+TEST(Scripts, RefuseWhatIsTheirOwnAffair) {
+  const auto error = [](const std::string& top, const std::string& train) {
+    const auto job = parse_job(top + "\ntrain: {model: {name: script}" + train + "}\n", "job.yaml");
+    return job ? std::string() : job.error().message;
+  };
+  EXPECT_NE(error("", "").find("run: nothing to run"), std::string::npos);
+  EXPECT_NE(error("run: x", ", data: {name: count, samples: 9}").find("data: is the script's own"), std::string::npos);
+  EXPECT_NE(error("run: x", ", device: cuda").find("device: is the script's own"), std::string::npos);
+  EXPECT_NE(error("run: x", ", optimiser: {rate: 1}").find("optimiser: is the script's own"), std::string::npos);
+  EXPECT_EQ(error("run: x", ", optimiser: {rate: 1}, servers: {count: 2}"), "");
+  EXPECT_NE(error("run: x\nenvs: [A]", "").find("envs: want NAME: value"), std::string::npos);
+  EXPECT_NE(error("run: x\nenvs: {MAYFLY_TOKEN: 1}", "").find("are mayfly's"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace mayfly

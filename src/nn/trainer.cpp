@@ -292,7 +292,7 @@ void TorchTrainer::reset() {
 
 Result<void> TorchTrainer::try_out(const Dataset& data) {
   if (trained_.empty()) return fail("model {}: nothing in it can be trained", spec_.model.name);
-  if (spec_.model.name == "count") return {};
+  if (spec_.model.name == "count" || spec_.model.is_script()) return {};
   torch::NoGradGuard no_grad;
   network_->set_training(false);
   const auto scores = network_->forward(read(data, std::vector<std::int64_t>{0}).inputs);

@@ -39,6 +39,7 @@ void Desk::hear(int number, const Message& message) {
   if (found == connections_.end()) return;
   found->second.heard = Clock::now();
   if (const auto* hello = std::get_if<Hello>(&message)) return greet(number, *hello);
+  if (found->second.operates) return found->second.link->send(calls_.order(message));
   if (!found->second.worker) return turn_away(number, "want Hello first");
   const WorkerId worker = *found->second.worker;
   if (std::holds_alternative<Alive>(message)) found->second.link->send(Alive{});
@@ -48,7 +49,8 @@ void Desk::hear(int number, const Message& message) {
 void Desk::greet(int number, const Hello& hello) {
   if (hello.protocol != kProtocol)
     return turn_away(number, fmt::format("protocol {}, want {}", hello.protocol, kProtocol));
-  if (connections_[number].worker) return turn_away(number, "said Hello twice");
+  if (connections_[number].worker || connections_[number].operates) return turn_away(number, "said Hello twice");
+  if (hello.role == "operator") return admit_operator(number);
   const auto welcome = calls_.hello(hello);
   if (!welcome) return turn_away(number, welcome.error().message);
   drop(welcome->worker);  // an older connection of the same worker
@@ -58,6 +60,11 @@ void Desk::greet(int number, const Hello& hello) {
   workers_[welcome->worker] = number;
   connection.link->send(*welcome);
   calls_.connected(welcome->worker, hello);
+}
+
+void Desk::admit_operator(int number) {
+  connections_[number].operates = true;
+  connections_[number].patience.reset();
 }
 
 void Desk::turn_away(int number, const std::string& why) {

@@ -10,8 +10,8 @@
 
 namespace mayfly {
 
-/// The connections to the workers. Whoever does not prove that it belongs to the run is turned away unheard; then it
-/// must say a proper Hello.
+/// The connections to the workers, and to operators, who are no part of the run and ask something of it. Whoever does
+/// not prove that it belongs to the run is turned away unheard; then it must say a proper Hello.
 class Desk {
  public:
   struct Calls {
@@ -21,6 +21,8 @@ class Desk {
     std::function<void(WorkerId, const Hello&)> connected{};
     std::function<void(WorkerId, const Message&)> message{};
     std::function<void(WorkerId)> closed{};
+    /// What an operator asks, and what he is answered.
+    std::function<Message(const Message&)> order{};
     /// Somebody could not be let in.
     std::function<void(const std::string& why)> failed{};
   };
@@ -42,6 +44,7 @@ class Desk {
   struct Connection {
     std::unique_ptr<Link> link{};
     std::optional<WorkerId> worker{};
+    bool operates = false;
     Clock::time_point heard{};
     std::unique_ptr<Timer> patience{};  ///< until its Hello
   };
@@ -49,6 +52,7 @@ class Desk {
   void accept(std::unique_ptr<Link> link);
   void hear(int number, const Message& message);
   void greet(int number, const Hello& hello);
+  void admit_operator(int number);
   void turn_away(int number, const std::string& why);
   void close(int number);
 

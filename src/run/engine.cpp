@@ -22,9 +22,9 @@ Ending ending_of(int status) {
     const int signal = WTERMSIG(status);
     return {fmt::format("killed by signal {}", signal), signal != SIGKILL && signal != SIGTERM};
   }
-  // A worker that is told to go a second time says so as a shell would.
+  // A worker that is told to go a second time says so as a shell would, and so does the shell around a script.
   const int code = WEXITSTATUS(status);
-  return {fmt::format("exit code {}", code), code != 0 && code != 128 + SIGTERM};
+  return {fmt::format("exit code {}", code), code != 0 && code != 128 + SIGTERM && code != 128 + SIGKILL};
 }
 
 /// Numbers of the cores this process may use: fewer than the machine has under taskset or in a container.
@@ -54,6 +54,11 @@ const char* blas_core() {
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
     return "SkylakeX";
   return __builtin_cpu_supports("avx2") ? "Haswell" : nullptr;
+}
+
+/// A machine is a process and what it has started.
+void signal_group(pid_t pid, int signal) {
+  if (::kill(-pid, signal) != 0) ::kill(pid, signal);
 }
 
 }  // namespace
@@ -146,6 +151,7 @@ void LocalEngine::become(int seat, const MachineRole& role, const std::string& l
   const auto& life = role.limits.lifetime;
   const Seconds notice = life ? std::min(options_.notice, hand_over_time(*life) / 2) : options_.notice;
   ::setenv("MAYFLY_NOTICE_S", fmt::format("{}", notice.count()).c_str(), 1);
+  if (options_.script && !role.server) return become_script(launch);
   std::vector<std::string> words{options_.program.string(), role.server ? "server" : "worker"};
   words.insert(words.end(), options_.arguments.begin(), options_.arguments.end());
   words.insert(words.end(), {"--slot", launch});
@@ -154,6 +160,19 @@ void LocalEngine::become(int seat, const MachineRole& role, const std::string& l
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
   ::execv(arguments[0], arguments.data());
+}
+
+/// Likewise.
+void LocalEngine::become_script(const std::string& launch) const {
+  const ScriptCommand& script = *options_.script;
+  for (const auto& [name, value] : script.environment) ::setenv(name.c_str(), value.c_str(), 1);
+  ::setenv("MAYFLY_JOIN", options_.join.c_str(), 1);
+  ::setenv("MAYFLY_SLOT", launch.c_str(), 1);
+  ::setenv("PYTHONUNBUFFERED", "1", 0);
+  if (::chdir(script.directory.c_str()) != 0) return;
+  // The notice goes to the whole group: the shell must outlive it, or the program's hand-over would be cut short.
+  const std::string text = "trap : TERM\n" + script.text;
+  ::execl("/bin/sh", "sh", "-c", text.c_str(), static_cast<char*>(nullptr));
 }
 
 void LocalEngine::watch(int launch, Process process) {
@@ -167,6 +186,8 @@ void LocalEngine::reap(int launch) {
   const auto found = processes_.find(launch);
   if (found == processes_.end()) return;
   int status = 0;
+  // What a script has left behind; the number is its own until the dead process is waited for.
+  if (options_.script) ::kill(-found->second.pid, SIGKILL);
   // An adopted process is another's child: how it ended is not known here.
   const bool child = ::waitpid(found->second.pid, &status, WNOHANG) == found->second.pid;
   processes_.erase(found);
@@ -174,15 +195,19 @@ void LocalEngine::reap(int launch) {
 }
 
 void LocalEngine::notify(int launch) {
-  if (const auto found = processes_.find(launch); found != processes_.end()) ::kill(found->second.pid, SIGTERM);
+  if (const auto found = processes_.find(launch); found != processes_.end()) signal_group(found->second.pid, SIGTERM);
 }
 
 void LocalEngine::kill(int launch) {
-  if (const auto found = processes_.find(launch); found != processes_.end()) ::kill(found->second.pid, SIGKILL);
+  if (const auto found = processes_.find(launch); found != processes_.end()) signal_group(found->second.pid, SIGKILL);
+}
+
+void LocalEngine::vacate(int launch) {
+  if (const auto found = processes_.find(launch); found != processes_.end()) found->second.seat = -1;
 }
 
 void LocalEngine::kill_all() {
-  for (const auto& [launch, process] : processes_) ::kill(process.pid, SIGKILL);
+  for (const auto& [launch, process] : processes_) signal_group(process.pid, SIGKILL);
 }
 
 pid_t LocalEngine::pid(int launch) const {

@@ -6,7 +6,9 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/json.h"
@@ -28,6 +30,13 @@ struct MachineRole {
   bool operator==(const MachineRole&) const = default;
 };
 
+/// What workers run in place of mayfly-train: the job's own program. docs/python.md
+struct ScriptCommand {
+  std::string text{};                 ///< for the shell
+  std::filesystem::path directory{};  ///< to run in
+  std::vector<std::pair<std::string, std::string>> environment{};
+};
+
 /// How a process ended, for people, and whether it was its own doing: to be killed is weather.
 struct Ending {
   std::string how{};
@@ -41,6 +50,8 @@ class LocalEngine {
   struct Options {
     std::filesystem::path program{};  ///< mayfly-train
     std::vector<std::string> arguments{};
+    std::optional<ScriptCommand> script{};  ///< of workers; servers are always mayfly-train's
+    std::string join{};                     ///< HOST:PORT of the controller, for scripts
     std::filesystem::path logs{};
     std::string token{};
     Seconds notice{30};  ///< what a machine is told it has left
@@ -53,6 +64,8 @@ class LocalEngine {
   void notify(int launch);
   void kill(int launch);
   void kill_all();
+  /// It is about to go: who is started next gets its cores.
+  void vacate(int launch);
 
   bool runs(int launch) const { return processes_.contains(launch); }
   std::size_t running() const { return processes_.size(); }
@@ -79,6 +92,7 @@ class LocalEngine {
   void watch(int launch, Process process);
   void reap(int launch);
   void become(int seat, const MachineRole& role, const std::string& log, const std::string& launch) const;
+  void become_script(const std::string& launch) const;
 
   Loop& loop_;
   Options options_;

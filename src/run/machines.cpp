@@ -108,6 +108,20 @@ void LocalMachines::release(int launch, Seconds patience) {
   after(patience, [this, launch] { engine_.kill(launch); });
 }
 
+void LocalMachines::replace_early(int launch) {
+  // With a trace it is the trace that says who comes.
+  if (closed_ || !engine_.runs(launch) || !held_[launch].replace) return;
+  if (inputs_.weather && !held_[launch].server) return;
+  held_[launch].replace = false;
+  engine_.vacate(launch);
+  after(inputs_.times.replacement, [this, role = engine_.role(launch)] { start_or_say(role); });
+}
+
+bool LocalMachines::released(int launch) const {
+  const auto found = held_.find(launch);
+  return found != held_.end() && !found->second.replace;
+}
+
 void LocalMachines::gone(int launch, const Ending& ending) {
   const Held was = held_[launch];
   held_.erase(launch);

@@ -37,8 +37,11 @@ class LocalMachines {
   MachineRole spare_role(Market market) const;
   /// Not wanted any more: killed after a while if it does not leave by itself, and not replaced.
   void release(int launch, Seconds patience);
+  bool released(int launch) const;
   /// Its worker is ready to train: whoever it succeeds may go.
   void settled(int launch);
+  /// It had its notice: another is started now, not when it is gone.
+  void replace_early(int launch);
   /// Silent: ended at once; replaced as if it had been lost.
   void kill(int launch) { engine_.kill(launch); }
   void kill_all() { engine_.kill_all(); }

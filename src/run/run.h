@@ -51,11 +51,12 @@ struct Shortfall {
 struct RunInputs {
   JobSpec spec{};
   std::string job_text{};
-  std::filesystem::path job_file{};   ///< absolute
-  std::filesystem::path directory{};  ///< of this run; docs/formats.md#run
-  std::filesystem::path program{};    ///< mayfly-train
-  int workers = 1;                    ///< machines to hold
-  std::vector<MachineRole> roles{};   ///< what they play, one each
+  std::filesystem::path job_file{};       ///< absolute
+  std::filesystem::path directory{};      ///< of this run; docs/formats.md#run
+  std::filesystem::path program{};        ///< mayfly-train
+  std::optional<ScriptCommand> script{};  ///< what workers run instead
+  int workers = 1;                        ///< machines to hold
+  std::vector<MachineRole> roles{};       ///< what they play, one each
   ServerRole servers{};
   bool supervised = false;               ///< the parent process starts this one again should it be killed
   bool starts_machines = true;           ///< otherwise all of them come by themselves
@@ -64,6 +65,7 @@ struct RunInputs {
   double speed = 1;                      ///< seconds of the trace per second
   std::string address = "127.0.0.1";     ///< where workers reach the controller
   std::string interface = "lo";          ///< and each other
+  std::string notices = "none";          ///< whose metadata service the machines watch, as for `--notices`
   const Job* job = nullptr;              ///< shapes and costs; outlives the run
   const Profile* profile = nullptr;      ///< where there is one; outlives the run
   std::optional<Emulation> emulation{};  ///< roles are held back by it; what was promised is stretched already

@@ -62,7 +62,7 @@ std::unique_ptr<Crew> Runner::make_crew(std::int64_t formation) {
 
 Seconds Runner::now() const { return std::max(last_now_, Seconds(std::chrono::steady_clock::now() - zero_)); }
 
-std::int64_t Runner::end_sample() const { return target_.value_or(std::int64_t{1} << 60); }
+std::int64_t Runner::end_sample() const { return parting_ ? crew_->sample() : target_.value_or(std::int64_t{1} << 60); }
 
 Result<RunSummary> Runner::run() {
   if (const auto opened = open(); !opened) {
@@ -112,6 +112,7 @@ void Runner::begin_training() {
 void Runner::hear(WorkerId worker, const Message& message) {
   if (const auto* ready = std::get_if<Ready>(&message)) on_ready(worker, *ready);
   if (const auto* leaving = std::get_if<Leaving>(&message)) on_leaving(worker, *leaving);
+  if (const auto* risk = std::get_if<AtRisk>(&message)) on_at_risk(worker, *risk);
   if (const auto* written = std::get_if<CheckpointWritten>(&message)) on_written(*written);
   if (const auto* failed = std::get_if<CheckpointFailed>(&message)) on_not_written(*failed);
   if (const auto* unable = std::get_if<Unable>(&message)) return on_unable(worker, *unable);
@@ -264,7 +265,8 @@ void Runner::check_state() {
 void Runner::obey(const Pause&) {
   assigned_.reset();
   // Nobody may be left who holds the state.
-  if (crew_->training() && crew_->sample() > checkpoint_sample_) {
+  const bool time = servers_ != nullptr || crew_->ranks().empty() || can_save(crew_->ranks().front());
+  if (crew_->training() && crew_->sample() > checkpoint_sample_ && time) {
     crew_->go_on(crew_->sample());  // what is committed is applied first
     request_checkpoint();
   }
@@ -341,7 +343,7 @@ void Runner::dismiss(WorkerId worker, const std::string& why) {
   const int launch = found->second.launch;
   members_.erase(found);
   crew_->gone(worker);
-  if (launch >= 0) machines_->release(launch, Seconds(3));
+  if (launch >= 0) machines_->release(launch, inputs_.script ? end_patience() : Seconds(3));
 }
 
 void Runner::request_checkpoint() {

@@ -35,9 +35,11 @@ class Runner {
  private:
   struct Member {
     int launch = -1;       ///< -1: came by itself
+    std::int64_t pid = 0;  ///< of the process that said hello: a script's is not the machine's, which is its shell
     bool ready = false;    ///< has loaded everything
     bool joined = false;   ///< the controller knows it
     bool leaving = false;  ///< had its notice
+    Seconds leaves{};      ///< when it will be taken
     bool server = false;   ///< holds parameters; the controller does not know it
     Seconds since{};       ///< when it came
   };
@@ -57,6 +59,7 @@ class Runner {
   void begin_training();
   void stop(int signal);
   void end(RunEnd how);
+  Seconds end_patience() const;
   void fail_run(std::string why);
   void end_when_empty();
   RunSummary summary() const;
@@ -68,6 +71,9 @@ class Runner {
   void on_ready(WorkerId worker, const Ready& message);
   void on_server_ready(WorkerId worker, const Ready& message);
   void on_leaving(WorkerId worker, const Leaving& message);
+  void on_at_risk(WorkerId worker, const AtRisk& message);
+  Message order(const Message& message);
+  Message drill(const Drill& message);
   void on_written(const CheckpointWritten& message);
   void on_not_written(const CheckpointFailed& message);
   void on_unable(WorkerId worker, const Unable& message);
@@ -82,6 +88,11 @@ class Runner {
   void check_formation();
   void check_silence();
   void check_checkpoint();
+  /// Servers that will be taken with what nobody else holds.
+  void check_last_holders();
+  /// Before this one is taken.
+  bool can_save(WorkerId worker) const;
+  Seconds save_time() const;
 
   // The controller.
   void tell(const Event& event);
@@ -156,8 +167,11 @@ class Runner {
   std::optional<std::int64_t> target_{};
   std::int64_t epoch_ = 0;  ///< samples; 0: no worker has said so far
   bool checkpoint_asked_ = false;
-  Seconds checkpoint_time_{};      ///< when the last was written or given up
-  Seconds checkpoint_cost_{0.01};  ///< of the first, until it is known
+  Seconds checkpoint_time_{};            ///< when the last was written or given up
+  Seconds checkpoint_cost_{0.01};        ///< of the first, until it is known
+  std::optional<Seconds> write_time_{};  ///< of the last checkpoint
+  double state_mb_ = 0;
+  bool parting_ = false;  ///< nothing new is leased: what there is goes into a checkpoint before servers go
   std::int64_t checkpoint_sample_ = 0;
   std::vector<WorkerId> to_release_{};  ///< once the checkpoint is written
   Seconds formation_time_{};

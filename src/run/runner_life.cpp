@@ -29,6 +29,7 @@ constexpr Seconds kFormationPatience{10};
 /// Before a broken mesh is built again with the same members; a lost one is usually known by then.
 constexpr Seconds kReformAfter{0.3};
 constexpr Seconds kEndPatience{5};
+constexpr Seconds kScriptPatience{60};
 constexpr Seconds kSavePatience{60};
 constexpr Seconds kSaveAgain{0.5};
 constexpr Seconds kStepPatience{5};
@@ -70,6 +71,7 @@ Result<void> Runner::open() {
                     .connected = [this](WorkerId worker, const Hello& word) { connected(worker, word); },
                     .message = [this](WorkerId worker, const Message& message) { hear(worker, message); },
                     .closed = [this](WorkerId worker) { link_closed(worker); },
+                    .order = [this](const Message& message) { return order(message); },
                     .failed = [this](const std::string& why) { not_let_in(why); }};
   auto desk =
       Desk::open(loop_, inputs_.address, static_cast<std::uint16_t>(parse_integer(port.value_or("0")).value_or(0)),
@@ -84,12 +86,15 @@ Result<void> Runner::open() {
   auto saved = save_text(inputs_.directory / "token", *token + "\n");
   ::umask(others);
   if (!saved) return saved;
-  LocalEngine::Options engine{.program = inputs_.program,
-                              .arguments = {"--join", address, "--interface", inputs_.interface},
-                              .logs = inputs_.directory / "logs",
-                              .token = *token,
-                              .notice = inputs_.times.notice,
-                              .capacity = inputs_.workers};
+  LocalEngine::Options engine{
+      .program = inputs_.program,
+      .arguments = {"--join", address, "--interface", inputs_.interface, "--notices", inputs_.notices},
+      .script = inputs_.script,
+      .join = address,
+      .logs = inputs_.directory / "logs",
+      .token = *token,
+      .notice = inputs_.times.notice,
+      .capacity = inputs_.workers};
   machines_ = std::make_unique<LocalMachines>(
       loop_, inputs_, std::move(engine), [this] { return now(); },
       LocalMachines::Calls{.ended = [this](int launch, const Ending& ending) { machine_ended(launch, ending); },
@@ -186,6 +191,7 @@ void Runner::pulse() {
   if (!held_up) check_silence();
   check_formation();
   check_checkpoint();
+  check_last_holders();
   // A machine that had its notice is not needed once the others train without it, or what it holds is saved.
   if (crew_->training() || (!checkpoint_asked_ && crew_->sample() <= checkpoint_sample_)) {
     std::vector<WorkerId> idle;
@@ -269,6 +275,9 @@ void Runner::stop(int) {
   });
 }
 
+/// A script may have something to do behind its loop.
+Seconds Runner::end_patience() const { return inputs_.script ? kScriptPatience : kEndPatience; }
+
 void Runner::end(RunEnd how) {
   if (phase_ == Phase::ending) return;
   if (checkpoint_asked_ && how == RunEnd::budget) {
@@ -296,9 +305,10 @@ void Runner::end(RunEnd how) {
   deliver();
   // Whoever has not said Hello yet is nobody's and holds nothing.
   for (const int launch : machines_->launches()) {
-    if (std::find(known.begin(), known.end(), launch) == known.end()) machines_->kill(launch);
+    const bool stranger = std::find(known.begin(), known.end(), launch) == known.end();
+    if (stranger && !machines_->released(launch)) machines_->kill(launch);
   }
-  patience_.start(kEndPatience, [this] {
+  patience_.start(end_patience(), [this] {
     machines_->kill_all();
     patience_.start(Seconds(1), [this] { loop_.stop(); });
   });
@@ -334,9 +344,15 @@ void Runner::list_processes() {
   Json servers = Json::array();
   for (const auto& [worker, member] : members_) {
     Json& list = member.server ? servers : workers;
-    list.push_back({{"worker", worker}, {"slot", member.launch}, {"pid", machines_->pid(member.launch)}});
+    const pid_t started = machines_->pid(member.launch);
+    const auto pid = started > 0 && member.pid > 0 ? static_cast<pid_t>(member.pid) : started;
+    list.push_back({{"worker", worker}, {"slot", member.launch}, {"pid", pid}, {"started", start_ticks(pid)}});
   }
-  const Json document{{"controller", ::getpid()}, {"front", ::getppid()}, {"workers", workers}, {"servers", servers}};
+  const Json document{{"controller", ::getpid()},
+                      {"controller_started", start_ticks(::getpid())},
+                      {"front", ::getppid()},
+                      {"workers", workers},
+                      {"servers", servers}};
   static_cast<void>(save_text(inputs_.directory / "processes.json", document.dump() + "\n"));
 }
 

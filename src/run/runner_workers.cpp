@@ -13,6 +13,7 @@ namespace {
 /// Machines that fail by themselves before they are ready, in a row, until the run is given up.
 constexpr int kMostFailedStarts = 5;
 constexpr Seconds kLeastCheckpointCost{0.01};
+constexpr std::string_view kNetworkFile = "network.safetensors";
 
 }  // namespace
 
@@ -30,19 +31,25 @@ Result<Welcome> Runner::hello(const Hello& hello) {
     if (const auto noted = store_.note("worker", std::to_string(worker)); !noted) return unexpected(noted.error());
     members_[worker] = {.launch = hello.slot, .server = hello.role == "server", .since = now()};
   }
+  const bool describes = train_.model.is_script() && train_.servers;
   return Welcome{.worker = worker,
                  .job = inputs_.job_text,
                  .job_file = inputs_.job_file.string(),
                  .directory = checkpoints().string(),
                  .heartbeat_s = inputs_.times.heartbeat.count(),
                  .lease_s = inputs_.times.lease.count(),
-                 .orphan_s = inputs_.times.orphan.count()};
+                 .orphan_s = inputs_.times.orphan.count(),
+                 .seed = static_cast<std::int64_t>(train_.seed),
+                 .sum = train_.sum,
+                 .clip = train_.clip,
+                 .network = describes ? (checkpoints() / kNetworkFile).string() : ""};
 }
 
 void Runner::connected(WorkerId worker, const Hello& hello) {
   closed_.erase(worker);
   Member& member = members_[worker];
   member.launch = hello.slot;
+  member.pid = hello.pid;
   list_processes_soon();
   if (!hello.worker || !member.joined) return;
   const bool stood = crew_->stands(worker);
@@ -73,6 +80,8 @@ void Runner::on_ready(WorkerId worker, const Ready& message) {
   failed_starts_ = 0;
   remark(fmt::format("{}{} is ready: {} parameters, {:.2f} MB of state, loaded in {:.2f} s", member.server ? "s" : "w",
                      worker, message.parameters, message.state_mb, message.load_s));
+  state_mb_ = std::max(state_mb_, message.state_mb);
+  if (member.leaving) return;  // gone before it could do anything
   if (member.server) return on_server_ready(worker, message);
   machines_->settled(member.launch);
   if (epoch_ == 0) {
@@ -100,16 +109,6 @@ void Runner::on_ready(WorkerId worker, const Ready& message) {
   tell_at_boundary(joined, Seconds(2));
 }
 
-void Runner::on_leaving(WorkerId worker, const Leaving& message) {
-  const auto found = members_.find(worker);
-  if (found == members_.end() || found->second.leaving) return;
-  found->second.leaving = true;
-  const Seconds left(message.left_s);
-  say(fmt::format("w{} will be taken in {}", worker, format_duration(left)));
-  if (!found->second.joined || found->second.server) return;
-  tell_at_boundary(Notice{.worker = worker, .left = left}, std::min(left / 4, Seconds(2)));
-}
-
 void Runner::on_unable(WorkerId worker, const Unable& message) {
   if (controller_.committed() == 0) {
     ended_ = RunEnd::unable;
@@ -123,6 +122,7 @@ void Runner::on_written(const CheckpointWritten& message) {
   checkpoint_time_ = now();
   // What training loses by it; writing goes on beside. Below that it is the clock that is measured.
   checkpoint_cost_ = std::max(kLeastCheckpointCost, Seconds(message.stall_s));
+  write_time_ = Seconds(message.write_s);
   checkpoint_asked_ = false;
   const std::filesystem::path path(message.path);
   if (const auto published = publish_checkpoint(checkpoints(), path, train_.checkpoint.keep); !published)
@@ -162,7 +162,9 @@ void Runner::machine_ended(int launch, const Ending& ending) {
       std::find_if(members_.begin(), members_.end(), [&](const auto& entry) { return entry.second.launch == launch; });
   const bool was_ready = found != members_.end() && found->second.ready;
   if (found != members_.end()) lose(found->first, ending.how);
-  if (ending.failed && !was_ready && phase_ != Phase::ending && ++failed_starts_ >= kMostFailedStarts)
+  // A script that never asks for work would be started over and over.
+  const bool failed = ending.failed || (inputs_.script && ending.how == "exit code 0");
+  if (failed && !was_ready && phase_ != Phase::ending && ++failed_starts_ >= kMostFailedStarts)
     fail_run(fmt::format("{} machines in a row ended before they were ready; the last: {}, see {}", failed_starts_,
                          ending.how, machines_->log(launch).string()));
   deliver();

@@ -78,6 +78,40 @@ bool ServerCrew::all_shards_held() const {
   return true;
 }
 
+/// Somebody who stays holds the same.
+bool ServerCrew::has_heir(const Server& server) const {
+  return std::any_of(servers_.begin(), servers_.end(), [&](const auto& entry) {
+    return !entry.second.leaving && entry.second.shard == server.shard && holds(entry.second);
+  });
+}
+
+bool ServerCrew::somebody_can_go() const {
+  return std::any_of(servers_.begin(), servers_.end(), [&](const auto& entry) {
+    return entry.second.leaving && entry.second.stands && has_heir(entry.second);
+  });
+}
+
+std::vector<WorkerId> ServerCrew::last_holders() const {
+  std::vector<WorkerId> found;
+  for (const auto& [id, server] : servers_) {
+    if (server.leaving && server.stands && !has_heir(server)) found.push_back(id);
+  }
+  return found;
+}
+
+void ServerCrew::server_leaves(WorkerId server) {
+  const auto found = servers_.find(server);
+  if (found == servers_.end()) return;
+  found->second.leaving = true;
+  if (phase_ != Phase::training || !somebody_can_go()) return;
+  parting_ = true;
+  give_leases();
+}
+
+void ServerCrew::part() {
+  if (somebody_can_go()) arrange();
+}
+
 bool ServerCrew::stateless() const {
   return phase_ != Phase::idle && sample_ > 0 && !checkpoint_ && !all_shards_held();
 }
@@ -128,6 +162,7 @@ bool ServerCrew::arrange() {
   forget_all();
   server_broken_ = false;
   broken_ = false;
+  parting_ = false;
   phase_ = Phase::waiting;
   for (auto& [worker, seat] : seats_) seat.attached = false;
   if (sample_ == 0 && !checkpoint_ && !all_shards_held()) checkpoint_ = "";
@@ -136,7 +171,8 @@ bool ServerCrew::arrange() {
   return true;
 }
 
-/// Those who hold a shard keep it; the others fill the gaps. False where a shard is left without a server.
+/// Those who hold a shard keep it; the others fill the gaps. Whoever is to go stands only where nobody else holds its
+/// shard so far. False where a shard is left without a server.
 bool ServerCrew::seat_servers() {
   const int shards = options_.servers.count;
   std::vector<int> held(static_cast<std::size_t>(shards), 0);
@@ -150,12 +186,15 @@ bool ServerCrew::seat_servers() {
     server.formed = false;
   }
   for (auto& [id, server] : servers_) {
-    if (holds(server)) seat(server, *server.shard);
+    if (holds(server) && !server.leaving) seat(server, *server.shard);
   }
   for (auto& [id, server] : servers_) {
-    if (server.stands || !server.alive) continue;
+    if (server.stands || !server.alive || server.leaving) continue;
     const auto fewest = std::min_element(held.begin(), held.end());
     if (*fewest <= options_.servers.standby) seat(server, static_cast<int>(fewest - held.begin()));
+  }
+  for (auto& [id, server] : servers_) {
+    if (server.leaving && holds(server) && !has_heir(server)) seat(server, *server.shard);
   }
   return std::all_of(held.begin(), held.end(), [](int servers) { return servers > 0; });
 }
@@ -205,6 +244,8 @@ void ServerCrew::server_formed(WorkerId id, const Formed& message) {
   checkpoint_.reset();
   commits_.clear();
   phase_ = Phase::training;
+  // Who has handed its shard over in this formation is not in the next.
+  if (somebody_can_go()) return part();
   for (const WorkerId worker : members_) attach(worker);
   if (save_wanted_) write_checkpoint();
 }

@@ -17,7 +17,8 @@ namespace mayfly {
 /// decides whether it counts, and a worker that is lost afterwards takes nothing along.
 ///
 /// When a server goes, another of its shard (a standby) holds the same, and a new formation begins there: what was in
-/// hand is computed again, what was committed stays. Without one nobody holds the state: stateless().
+/// hand is computed again, what was committed stays. Without one nobody holds the state: stateless(). A server that is
+/// known to go soon stays until another holds its shard and nobody has anything in hand.
 class ServerCrew final : public Crew {
  public:
   struct Options {
@@ -32,6 +33,12 @@ class ServerCrew final : public Crew {
 
   /// A server that has loaded everything.
   void server_ready(WorkerId server, const std::string& address);
+  /// It will be taken away.
+  void server_leaves(WorkerId server);
+  /// Servers that will be taken away, and with them a shard that nobody else holds.
+  std::vector<WorkerId> last_holders() const;
+  /// Whoever can go without the state goes now, whatever is in hand.
+  void part();
   /// Samples of one lease where workers do not wait for each other; the job's batch where it was not said.
   void set_batch(WorkerId worker, int batch) { batches_[worker] = batch; }
 
@@ -81,6 +88,7 @@ class ServerCrew final : public Crew {
     std::optional<int> shard{};
     bool stands = false;  ///< has a place in the formation
     bool formed = false;
+    bool leaving = false;  ///< will be taken away
   };
   struct Seat {
     bool attached = false;
@@ -96,6 +104,8 @@ class ServerCrew final : public Crew {
 
   bool holds(const Server& server) const;
   bool all_shards_held() const;
+  bool has_heir(const Server& server) const;
+  bool somebody_can_go() const;
   bool arrange();
   bool seat_servers();
   void serve();
@@ -127,6 +137,7 @@ class ServerCrew final : public Crew {
   Phase phase_ = Phase::idle;
   bool broken_ = false;
   bool server_broken_ = false;               ///< a server of the formation cannot go on in it
+  bool parting_ = false;                     ///< a new formation begins as soon as nobody has anything in hand
   std::optional<std::string> checkpoint_{};  ///< servers start from it; empty: from the first weights
   std::vector<WorkerId> members_{};          ///< as assigned
   std::int64_t sample_ = 0;                  ///< committed

@@ -180,21 +180,22 @@ void ServerCrew::go_on(std::int64_t end, bool evaluate) {
 
 void ServerCrew::give_leases() {
   if (phase_ != Phase::training) return;
+  if (parting_ && leases_.empty() && open_.empty()) return part();
   for (const WorkerId worker : idle()) {
     if (waits()) {
-      if (open_.empty() && !mid_update() && all_attached()) plan_step();
+      if (open_.empty() && !parting_ && !mid_update() && all_attached()) plan_step();
       if (open_.empty()) break;
       const SampleRange part = open_.front();
       open_.pop_front();
       give(worker, part, static_cast<double>(part.count) / static_cast<double>(step_samples_));
       continue;
     }
-    if (!may_start(seats_.at(worker))) continue;
+    if (parting_ || !may_start(seats_.at(worker))) continue;
     const int batch = batch_of(worker);
     const SampleRange range = ledger_.lease(batch, end_);
     if (range.count > 0) give(worker, range, static_cast<double>(range.count) / options_.batch);
   }
-  if (!evaluate_) return;
+  if (!evaluate_ || parting_) return;
   const auto free = idle();
   if (!free.empty()) give(free.front(), {.first = sample_}, 0);
 }

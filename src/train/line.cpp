@@ -16,6 +16,12 @@ namespace {
 constexpr Seconds kRetry{0.2};
 constexpr Seconds kConnect{1};
 constexpr Seconds kFarewell{0.2};
+constexpr const char* kNoAnswer = "connected, but no answer";
+/// A rehearsal has no hour to wait.
+constexpr Seconds kDrillInterval{0.5};
+/// Whoever goes by itself is missed at once; whoever vanishes, only after a silence.
+constexpr Seconds kLastCall{1};
+constexpr Seconds kLeastTime{1};  ///< however little is left, some of it is used
 
 template <class... Kinds>
 bool is_one_of(const Message& message) {
@@ -24,9 +30,12 @@ bool is_one_of(const Message& message) {
 
 }  // namespace
 
-Line::Line(Options options) : options_(std::move(options)) {
-  signals_.emplace(loop_, std::initializer_list<int>{SIGTERM}, [this](int) { notice(); });
-  loop_.post([this] { attempt(); });
+Line::Line(Options options) : options_(std::move(options)), why_lost_(kNoAnswer) {
+  signals_.emplace(loop_, std::initializer_list<int>{SIGTERM}, [this](int) { terminate(); });
+  loop_.post([this] {
+    attempt();
+    watch(options_.metadata, {});
+  });
   thread_ = std::thread([this] { loop_.run(); });
 }
 
@@ -96,17 +105,24 @@ void Line::lost(const std::string& why) {
   const bool news = std::exchange(attached_, false);
   if (closing_) return loop_.stop();
   if (news) log("line to the controller lost ({}); mending it", why);
-  if (too_silent()) return give_up(why);
+  why_lost_ = why;
+  if (too_silent()) return give_up(why_lost_);
   retry_.start(kRetry, [this] { attempt(); });
 }
 
 void Line::hear(Message message) {
   last_word_ = Clock::now();
+  why_lost_ = kNoAnswer;
   if (auto* welcomed = std::get_if<Welcome>(&message)) return welcome(std::move(*welcomed));
   if (const auto* refused = std::get_if<Refused>(&message)) return refuse(refused->why);
   if (is_one_of<Alive>(message)) {
     if (checkpoint_ && unheard_ > 0) checkpoint_.reset();
     return;
+  }
+  if (const auto* service = std::get_if<Watch>(&message)) {
+    const auto cloud = parse_cloud(service->cloud);
+    if (!cloud || !on_loopback(service->endpoint)) return log("told to watch {}: not done", service->endpoint);
+    return watch({.cloud = *cloud, .endpoint = service->endpoint}, kDrillInterval);
   }
   if (is_one_of<Form, Peers, Proceed, Serve, Attach, Lease, Commit, Halt>(message)) unanswered_.reset();
   end_formations(message);
@@ -119,7 +135,8 @@ void Line::welcome(Welcome message) {
   attached_ = true;
   terms_ = message;
   tick();
-  if (leaves_) send(Leaving{std::max(0.0, Seconds(*leaves_ - Clock::now()).count())});
+  if (leaves_) send(Leaving{.left_s = std::max(0.0, Seconds(*leaves_ - Clock::now()).count()), .why = why_leaves_});
+  if (risk_) send(*risk_);
   if (!again) {
     unanswered_.reset();
     checkpoint_.reset();
@@ -148,7 +165,7 @@ void Line::refuse(const std::string& why) {
 /// Beats, and watches for silence: a frozen controller's system still accepts connections.
 void Line::tick() {
   if (closing_) return;
-  if (too_silent()) return give_up("connected, but no answer");
+  if (too_silent()) return give_up(why_lost_);
   if (attached_) {
     send(Alive{});
     ++unheard_;
@@ -174,11 +191,46 @@ void Line::end_formations(const Message& message) {
   if (is_one_of<Leave>(message)) options_.ended(std::numeric_limits<std::int64_t>::max());
 }
 
-void Line::notice() {
-  if (leaves_) std::_Exit(128 + SIGTERM);
-  log("SIGTERM: leaving in {:.0f} s at the latest", options_.notice.count());
-  leaves_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(options_.notice);
-  if (attached_) send(Leaving{options_.notice.count()});
+/// A machine that is shut down after its cloud's notice sends one too: only the second ends the process.
+void Line::terminate() {
+  if (std::exchange(terminated_, true)) std::_Exit(128 + SIGTERM);
+  notice({.source = "sigterm", .reason = "told to end", .left = options_.notice});
+}
+
+void Line::watch(const MetadataService& service, std::optional<Seconds> interval) {
+  if (service.cloud == Cloud::none) return;
+  log("watching {} for notices of {}", service.endpoint, name(service.cloud));
+  watches_.push_back(std::make_unique<NoticeWatch>(
+      NoticeWatch::Options{.service = service, .interval = interval},
+      NoticeWatch::Calls{
+          .notice = [this](const PreemptionNotice& news) { loop_.post([this, news] { notice(news); }); },
+          .trouble = [](const std::string& why) { log("no word about notices: {}; asked again", why); }}));
+}
+
+void Line::notice(const PreemptionNotice& notice) {
+  const std::string why = fmt::format("{}: {}", notice.source, notice.reason);
+  if (!notice.left) {
+    log("{}: at risk, going on", why);
+    risk_ = AtRisk{.why = why};
+    if (attached_) send(*risk_);
+    return;
+  }
+  log("{}: leaving in {:.0f} s at the latest", why, notice.left->count());
+  const auto end = Clock::now() + std::chrono::duration_cast<Clock::duration>(*notice.left);
+  if (leaves_ && *leaves_ <= end) return;
+  const bool news = !leaves_;
+  leaves_ = end;
+  if (news) why_leaves_ = why;
+  leave_in(*notice.left);
+  if (news && attached_) send(Leaving{.left_s = notice.left->count(), .why = why_leaves_});
+}
+
+void Line::leave_in(Seconds left) {
+  const Seconds margin = std::min(kLastCall, left / 10);
+  last_call_.start(std::max(kLeastTime, left - margin), [this] {
+    options_.ended(std::numeric_limits<std::int64_t>::max());
+    deliver(Message(Leave{.why = "its time is up"}));
+  });
 }
 
 }  // namespace mayfly

@@ -12,8 +12,10 @@
 #include <string>
 #include <thread>
 #include <variant>
+#include <vector>
 
 #include "base/units.h"
+#include "notice/watch.h"
 #include "wire/loop.h"
 
 namespace mayfly {
@@ -38,12 +40,14 @@ class Line {
     Credentials credentials{};
     std::string role = "worker";  ///< or "server"
     int slot = -1;
-    Seconds patience{10};  ///< for the first connection
-    Seconds notice{30};    ///< left after SIGTERM
+    Seconds patience{10};        ///< for the first connection
+    Seconds notice{30};          ///< left after SIGTERM
+    MetadataService metadata{};  ///< which says when this machine will be taken
     /// In the line's thread: no formation up to and including this one will be heard of again.
     std::function<void(std::int64_t formation)> ended{};
   };
-  /// Connects and says hello. A second SIGTERM ends the process.
+  /// Connects and says hello. A second SIGTERM ends the process. Whoever is to be taken away and has not been told to
+  /// leave in time is told so here.
   explicit Line(Options options);
   /// Says what is still to be said.
   ~Line();
@@ -51,6 +55,8 @@ class Line {
   /// The next thing to do; blocks.
   Mail next();
   void say(Message message);
+  /// Comes as mail once more.
+  void remind(Message message) { deliver(std::move(message)); }
   /// The weights hold this many samples; none: nothing that counts.
   void holds(std::optional<std::int64_t> sample);
 
@@ -67,7 +73,10 @@ class Line {
   bool too_silent() const;
   void give_up(const std::string& why);
   void end_formations(const Message& message);
-  void notice();
+  void terminate();
+  void watch(const MetadataService& service, std::optional<Seconds> interval);
+  void notice(const PreemptionNotice& notice);
+  void leave_in(Seconds left);
   void deliver(Mail mail);
 
   const Options options_;
@@ -79,17 +88,22 @@ class Line {
 
   // Of the line's thread.
   Loop loop_{};
-  Timer retry_{loop_}, heartbeat_{loop_}, farewell_{loop_};
+  Timer retry_{loop_}, heartbeat_{loop_}, farewell_{loop_}, last_call_{loop_};
   std::optional<SignalWatch> signals_{};
   std::unique_ptr<Link> link_{};
   bool attached_ = false;  ///< welcomed on this link
   bool closing_ = false;
   std::optional<Welcome> terms_{};
   Clock::time_point last_word_ = Clock::now();
+  std::string why_lost_;                 ///< the line, since that word
   std::optional<Message> unanswered_{};  ///< the last of Ready, Reachable, Formed, StepDone, Pushed, Broken
   std::optional<Message> checkpoint_{};  ///< the last one written that may not have been heard of
   int unheard_ = 0;                      ///< heartbeats sent since, whose answer proves that it was
+  bool terminated_ = false;              ///< had its SIGTERM
   std::optional<Clock::time_point> leaves_{};
+  std::string why_leaves_{};
+  std::optional<AtRisk> risk_{};
+  std::vector<std::unique_ptr<NoticeWatch>> watches_{};
   std::thread thread_{};
 };
 

@@ -15,6 +15,16 @@ double state_megabytes(Trainer& trainer) {
   return in_megabytes(Bytes{bytes});
 }
 
+/// What a script trains is known from its first worker; servers read no data.
+Result<void> describe_script(const Welcome& welcome, TrainSpec& spec) {
+  if (!spec.model.is_script()) return {};
+  if (welcome.network.empty())
+    return fail("{}: the model is a script: its workers are the job's own program", welcome.job_file);
+  spec.model.file = welcome.network;
+  spec.data = {.name = "count", .samples = 1};
+  return {};
+}
+
 }  // namespace
 
 Result<LoadedJob> loaded_job(const Welcome& welcome) {
@@ -23,6 +33,7 @@ Result<LoadedJob> loaded_job(const Welcome& welcome) {
   if (!job) return unexpected(job.error());
   if (!job->train) return fail("{}: no 'train' block: nothing to train", welcome.job_file);
   LoadedJob loaded{.job = std::move(*job)};
+  if (auto described = describe_script(welcome, *loaded.job.train); !described) return unexpected(described.error());
   const auto& spec = loaded.spec();
   const auto folder = std::filesystem::path(welcome.job_file).parent_path();
   auto data = open_dataset(spec.data, spec.model, folder);

@@ -22,6 +22,8 @@ struct Flags {
   std::string join{};
   std::string token_file{};
   std::string interface = "lo";
+  std::string notices = "none";
+  std::string machine_name{};
   int slot = -1;
   std::string network{};
   std::optional<double> cpu_share{};
@@ -75,11 +77,28 @@ Result<mayfly::Line::Options> line_of(const Flags& flags) {
   return line;
 }
 
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+Result<mayfly::MetadataService> metadata_of(const Flags& flags) {
+  const mayfly::MetadataEndpoints endpoints{.aws = environment("AWS_EC2_METADATA_SERVICE_ENDPOINT"),
+                                            .gcp = environment("GCE_METADATA_HOST"),
+                                            .azure = environment("MAYFLY_AZURE_METADATA_ENDPOINT")};
+  auto service = mayfly::metadata_service(flags.notices, endpoints, mayfly::firmware_words());
+  if (service) service->machine_name = flags.machine_name;
+  return service;
+}
+
 /// Of a worker's or server's options.
 template <class Options>
 Result<Options> options_of(const Flags& flags) {
   auto line = line_of(flags);
   if (!line) return mayfly::unexpected(line.error());
+  auto metadata = metadata_of(flags);
+  if (!metadata) return mayfly::unexpected(metadata.error());
+  line->metadata = std::move(*metadata);
   const auto network = rate(flags.network);
   if (!network) return mayfly::unexpected(network.error());
   Options options;
@@ -107,6 +126,11 @@ void add_flags(CLI::App& command, Flags& flags) {
   command.add_option("--slot", flags.slot, "which of the engine's machines this is")->check(CLI::NonNegativeNumber);
   command.add_option("--interface", flags.interface, "network interface towards the others (lo)");
   command.add_option("--token-file", flags.token_file, "file with the run's token; otherwise MAYFLY_TOKEN holds it");
+  command.add_option(
+      "--notices", flags.notices,
+      "whose metadata service says when this machine will be taken: auto, aws, gcp, azure or none (none)");
+  command.add_option("--machine-name", flags.machine_name,
+                     "this machine's name in Azure's scheduled events (default: the service is asked)");
   command.add_option("--network", flags.network, "emulate a network of this rate each way, such as 125MB/s");
 }
 

@@ -1,6 +1,8 @@
 #include "train/server.h"
 
 #include <chrono>
+#include <filesystem>
+#include <stop_token>
 #include <utility>
 
 #include "nn/shard.h"
@@ -12,6 +14,7 @@ namespace mayfly {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+constexpr std::chrono::milliseconds kGlance{50};
 
 /// Pairs of first and count.
 std::vector<SampleRange> ranges_of(const std::vector<std::int64_t>& numbers) {
@@ -55,6 +58,11 @@ Result<void> Server::obey(Message message) {
 Result<void> Server::load(const Welcome& welcome) {
   terms_ = welcome;
   log("server {} of {}", welcome.worker, welcome.job_file);
+  std::error_code ignored;
+  if (!job_.trainer && !welcome.network.empty() && !std::filesystem::exists(welcome.network, ignored)) {
+    await_network(welcome);
+    return {};
+  }
   if (!job_.trainer) {
     const auto address = interface_address(options_.interface);
     if (!address) return unexpected(address.error());
@@ -69,6 +77,19 @@ Result<void> Server::load(const Welcome& welcome) {
   }
   line_.say(job_.ready);
   return {};
+}
+
+/// The first worker of a script says what is trained. Until then there is other mail to read.
+void Server::await_network(const Welcome& welcome) {
+  log("waiting for a worker to write {}", welcome.network);
+  waiting_ = std::jthread([this, welcome](const std::stop_token& over) {
+    std::error_code ignored;
+    while (!std::filesystem::exists(welcome.network, ignored)) {
+      if (over.stop_requested()) return;
+      std::this_thread::sleep_for(kGlance);
+    }
+    line_.remind(welcome);
+  });
 }
 
 void Server::hold(std::int64_t sample) {

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 
 #include "train/breaker.h"
 #include "train/checkpoint_writer.h"
@@ -34,6 +35,7 @@ class Server final : public Member {
   void finish() override { writer_.finish(); }
 
   Result<void> load(const Welcome& welcome);
+  void await_network(const Welcome& welcome);
   Result<void> serve(const Serve& serve);
   /// The state that is asked for, in this shard. None: not to be had now.
   Result<bool> make_state(const Serve& serve, Shard& shard);
@@ -54,6 +56,7 @@ class Server final : public Member {
   std::int64_t sample_ = -1;      ///< of the shard in hand; -1: none, or garbage
   Line line_;
   CheckpointWriter writer_;
+  std::jthread waiting_{};  ///< for a script's network
 };
 
 }  // namespace mayfly

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <atomic>
+#include <bit>
 #include <cerrno>
 #include <cstring>
 #include <limits>
@@ -71,6 +72,7 @@ class TcpShardServer final : public ShardServer {
   static void join(std::list<Guest>& guests);
 
   // A guest's thread.
+  void turn_away(const Guest& guest, const std::string& why);
   void serve(Guest& guest);
   Result<ShardRange> meet(Guest& guest);
   Result<void> talk(Guest& guest, ShardRange range, std::optional<Incoming>& incoming);
@@ -79,6 +81,7 @@ class TcpShardServer final : public ShardServer {
   Result<void> answer_fetch(Guest& guest, const DataHeader& header);
 
   const Options options_;
+  std::atomic<unsigned> strangers_ = 0;
   const int listener_;
   const std::string address_;
   std::int64_t formation_ = -1;  ///< of the owner's thread
@@ -197,23 +200,33 @@ Result<void> TcpShardServer::read_copy(std::int64_t formation, std::int64_t samp
 }
 
 void TcpShardServer::serve(Guest& guest) {
-  std::optional<Incoming> incoming;
-  auto range = meet(guest);
-  auto talked = range ? talk(guest, *range, incoming) : Result<void>(unexpected(range.error()));
-  // What it did not finish is lost with it; what it finished stays.
-  if (incoming) staging_.give_back(std::move(incoming->buffer));
-  if (!talked) log("connection from {} dropped: {}", guest.name, talked.error().message);
+  if (auto proven = guest.link->prove(kHello); !proven) {
+    turn_away(guest, proven.error().message);
+  } else {
+    std::optional<Incoming> incoming;
+    auto range = meet(guest);
+    auto talked = range ? talk(guest, *range, incoming) : Result<void>(unexpected(range.error()));
+    // What it did not finish is lost with it; what it finished stays.
+    if (incoming) staging_.give_back(std::move(incoming->buffer));
+    if (!talked) log("connection from {} dropped: {}", guest.name, talked.error().message);
+  }
   guest.link->abort();
   guest.done = true;
 }
 
+/// Ten thousand of them fill no log.
+void TcpShardServer::turn_away(const Guest& guest, const std::string& why) {
+  const auto number = strangers_.fetch_add(1) + 1;
+  if (std::has_single_bit(number))
+    log("{} connections of strangers so far; the last from {}: {}", number, guest.name, why);
+}
+
 Result<ShardRange> TcpShardServer::meet(Guest& guest) {
   auto& link = *guest.link;
-  if (auto proven = link.prove(kHello); !proven) return unexpected(proven.error());
   link.limit_silence(kHello);
   const auto hello = link.receive();
   if (!hello) return unexpected(hello.error());
-  if (!*hello || (*hello)->kind != Kind::hello) return fail("it did not say hello");
+  if (!*hello || (*hello)->kind != Kind::hello || (*hello)->count != 0) return fail("it did not say hello");
   link.limit_silence(std::nullopt);
   const auto formation = (*hello)->formation;
   if (formation < 0) return fail("formation {}", formation);

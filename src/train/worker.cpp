@@ -63,6 +63,8 @@ Result<void> Worker::load(const Welcome& welcome) {
   terms_ = welcome;
   log("worker {} of {}", welcome.worker, welcome.job_file);
   if (!job_.trainer) {
+    if (!welcome.network.empty())
+      return fail("{}: the model is a script: its workers are the job's own program", welcome.job_file);
     auto network = NetworkDevice::open(options_.interface);
     if (!network) return unexpected(network.error());
     if (options_.cpu_share) use_threads(1);  // only one is stretched

@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <cstdlib>
 
 #include "data/checkpoint.h"
+#include "notice/mock.h"
 #include "support/stage.h"
 
 namespace mayfly {
@@ -138,6 +140,48 @@ TEST(Worker, TellsThatItWillBeTakenAwayAndWorksOn) {
   stage.step({0}, {.formation = 1, .counts = {4}});
   ::kill(stage.processes[0], SIGTERM);
   EXPECT_EQ(stage.exit_code(0), 128 + SIGTERM);
+}
+
+TEST(Worker, WatchesAMetadataServiceThatItIsToldOf) {
+  const auto mock = MockMetadata::open({.cloud = Cloud::gcp}).value();
+  mock->announce(Seconds(30));
+  Stage stage;
+  stage.start(0);
+  stage.expect<Ready>(0);
+  stage.send(0, Watch{.cloud = "gcp", .endpoint = "http://10.0.0.1"});  // not of this machine: not asked
+  stage.send(0, Watch{.cloud = "gcp", .endpoint = mock->endpoint()});
+  const auto leaving = stage.expect<Leaving>(0);
+  EXPECT_EQ(leaving.left_s, 30);
+  EXPECT_EQ(leaving.why, "gcp: preempted");
+  // The machine's shutdown follows with a SIGTERM, which is no second notice.
+  ::kill(stage.processes[0], SIGTERM);
+  stage.form(1, {0}, {});
+  stage.step({0}, {.formation = 1, .counts = {4}});
+  stage.send(0, Leave{.why = "preempted"});
+  EXPECT_EQ(stage.exit_code(0), Worker::kDone);
+}
+
+TEST(Worker, SaysThatItIsAtRiskAndThenWhenItEnds) {
+  const auto mock = MockMetadata::open({.cloud = Cloud::aws}).value();
+  mock->recommend_rebalance();
+  Stage stage;
+  stage.start(0);
+  stage.expect<Ready>(0);
+  stage.send(0, Watch{.cloud = "aws", .endpoint = mock->endpoint()});
+  EXPECT_EQ(stage.expect<AtRisk>(0).why, "aws: rebalance recommendation");
+  mock->announce(Seconds(100));
+  EXPECT_EQ(stage.expect<Leaving>(0).why, "aws: terminate");
+}
+
+TEST(Worker, LeavesByItselfWhenItsTimeIsUp) {
+  ::setenv("MAYFLY_NOTICE_S", "1", 1);
+  Stage stage;
+  stage.start(0);
+  ::unsetenv("MAYFLY_NOTICE_S");
+  stage.expect<Ready>(0);
+  ::kill(stage.processes[0], SIGTERM);
+  EXPECT_EQ(stage.expect<Leaving>(0).left_s, 1);
+  EXPECT_EQ(stage.exit_code(0), Worker::kDone);
 }
 
 }  // namespace

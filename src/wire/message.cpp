@@ -72,13 +72,21 @@ constexpr auto table(const CheckpointFailed*) {
   return named("checkpoint-failed", Field{"sample", &CheckpointFailed::sample}, Field{"what", &CheckpointFailed::what});
 }
 constexpr auto table(const Unable*) { return named("unable", Field{"what", &Unable::what}); }
-constexpr auto table(const Leaving*) { return named("leaving", Field{"left_s", &Leaving::left_s}); }
+constexpr auto table(const Leaving*) {
+  return named("leaving", Field{"left_s", &Leaving::left_s}, Field{"why", &Leaving::why});
+}
+constexpr auto table(const AtRisk*) { return named("at-risk", Field{"why", &AtRisk::why}); }
+constexpr auto table(const Drill*) {
+  return named("drill", Field{"workers", &Drill::workers}, Field{"cloud", &Drill::cloud},
+               Field{"endpoint", &Drill::endpoint});
+}
 constexpr auto table(const Alive*) { return named("alive"); }
 constexpr auto table(const Welcome*) {
   return named("welcome", Field{"worker", &Welcome::worker}, Field{"job", &Welcome::job},
                Field{"job_file", &Welcome::job_file}, Field{"directory", &Welcome::directory},
                Field{"heartbeat_s", &Welcome::heartbeat_s}, Field{"lease_s", &Welcome::lease_s},
-               Field{"orphan_s", &Welcome::orphan_s});
+               Field{"orphan_s", &Welcome::orphan_s}, Field{"seed", &Welcome::seed}, Field{"sum", &Welcome::sum},
+               Field{"clip", &Welcome::clip}, Field{"network", &Welcome::network});
 }
 constexpr auto table(const Refused*) { return named("refused", Field{"why", &Refused::why}); }
 constexpr auto table(const Form*) {
@@ -125,6 +133,12 @@ constexpr auto table(const WriteCheckpoint*) {
 }
 constexpr auto table(const Halt*) { return named("halt", Field{"formation", &Halt::formation}); }
 constexpr auto table(const Leave*) { return named("leave", Field{"why", &Leave::why}); }
+constexpr auto table(const Watch*) {
+  return named("watch", Field{"cloud", &Watch::cloud}, Field{"endpoint", &Watch::endpoint});
+}
+constexpr auto table(const Drilling*) {
+  return named("drilling", Field{"time_s", &Drilling::time_s}, Field{"samples", &Drilling::samples});
+}
 
 template <class T>
 void put(Json& object, const char* key, const T& value) {

@@ -9,6 +9,7 @@
 
 #include "base/result.h"
 #include "base/units.h"
+#include "wire/drill_message.h"
 
 namespace mayfly {
 
@@ -25,7 +26,7 @@ inline constexpr int kProtocol = 3;
 struct Hello {
   int protocol = kProtocol;
   std::int64_t pid = 0;
-  std::string role = "worker";            ///< or "server": holds parameters for others
+  std::string role = "worker";            ///< "server": holds parameters for others; "operator": see Drill
   int slot = -1;                          ///< which of the engine's machines it is; -1: it came by itself
   std::optional<int> worker{};            ///< re-attaching under this name
   std::optional<std::int64_t> sample{};   ///< re-attaching: its weights hold this many samples
@@ -105,7 +106,13 @@ struct Unable {
 /// It will be taken away.
 struct Leaving {
   double left_s = 0;
+  std::optional<std::string> why{};  ///< for people: "aws: terminate"
   bool operator==(const Leaving&) const = default;
+};
+/// It may be taken away, nobody knows when: it stays and works.
+struct AtRisk {
+  std::string why{};
+  bool operator==(const AtRisk&) const = default;
 };
 /// Sent every heartbeat, whatever the training does; answered with the same.
 struct Alive {
@@ -122,6 +129,11 @@ struct Welcome {
   double heartbeat_s = 0.5;
   double lease_s = 2;    ///< silence after which the controller takes a worker for lost
   double orphan_s = 30;  ///< silence after which a worker takes the controller for gone: it checkpoints and ends
+  // Of the job, for workers that do not read it.
+  std::int64_t seed = 1;         ///< of the order of samples
+  bool sum = false;              ///< losses of a batch are added up, not averaged
+  std::optional<double> clip{};  ///< largest norm of the gradient
+  std::string network{};         ///< where a worker describes its network to the servers; empty: they know it
   bool operator==(const Welcome&) const = default;
 };
 /// Not known, not wanted, or its lease has ended: what it holds counts for nothing.
@@ -234,9 +246,10 @@ struct Leave {
   bool operator==(const Leave&) const = default;
 };
 
-using Message = std::variant<Hello, Ready, Reachable, Formed, StepDone, Pushed, Broken, CheckpointWritten,
-                             CheckpointFailed, Unable, Leaving, Alive, Welcome, Refused, Form, Peers, Proceed, Serve,
-                             Attach, Lease, Commit, Forget, Save, WriteCheckpoint, Halt, Leave>;
+using Message =
+    std::variant<Hello, Ready, Reachable, Formed, StepDone, Pushed, Broken, CheckpointWritten, CheckpointFailed, Unable,
+                 Leaving, AtRisk, Drill, Alive, Welcome, Refused, Form, Peers, Proceed, Serve, Attach, Lease, Commit,
+                 Forget, Save, WriteCheckpoint, Halt, Leave, Watch, Drilling>;
 
 /// {"message": "proceed", ...}; the name is the struct's in lower case with '-'.
 std::string encoded(const Message& message);

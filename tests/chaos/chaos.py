@@ -12,11 +12,12 @@ import tempfile
 import time
 
 import network
+import notices
 import served
 import strangers
 from harness import DIGITS_JOB, HANG_S, TALLY, Failure, Run, Skipped, read_text
 
-CASES = served.CASES | strangers.CASES
+CASES = served.CASES | strangers.CASES | notices.CASES
 
 
 def case(function):

@@ -57,11 +57,11 @@ def strangers(start):
     if thief.returncode != 1 or "does not know the run's secret" not in thief.stderr:
         raise Failure(f"a worker with another secret: {thief.returncode}, {thief.stderr!r}")
     run.wait("progress", lambda: run.committed() > before)
+    if lost := run.events("lost"):
+        raise Failure(f"somebody of the run was lost to them: {lost}")
     run.finish()
     if run.summary()["strangers"] < 2 * CONNECTIONS:
         raise Failure(f"strangers counted: {run.summary()['strangers']}")
-    if lost := run.events("lost"):
-        raise Failure(f"somebody of the run was lost to them: {lost}")
 
 
 @case

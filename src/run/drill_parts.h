@@ -1,0 +1,31 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <filesystem>
+#include <vector>
+
+#include "run/drill.h"
+#include "wire/message.h"
+
+namespace mayfly {
+
+// For drill.cpp: who is taken, the word to the controller, and what the run's folder tells.
+
+struct DrillVictim {
+  int worker = -1;  ///< -1: the controller
+  bool server = false;
+  pid_t pid = 0;
+  long long started = 0;  ///< a process that has this number later is not this one
+};
+
+/// From DIR/processes.json: those that have been in the run longest. An error where there are not as many.
+Result<std::vector<DrillVictim>> drill_victims(const DrillRequest& request);
+
+/// Asks the run's controller, by DIR/address and DIR/token, and waits for its answer.
+Result<Drilling> ask_controller(const std::filesystem::path& directory, const Drill& word);
+
+/// It has left its summary, and nobody drives it.
+bool run_is_over(const std::filesystem::path& directory);
+
+}  // namespace mayfly
