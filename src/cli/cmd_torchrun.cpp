@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "cloud/catalog.h"
+#include "notice/watch.h"
 #include "run/torchrun.h"
 
 namespace mayfly::cli {
@@ -29,6 +30,7 @@ struct Options {
   std::string catalog{};
   std::optional<double> steps{};
   std::string grace = "30s";
+  std::string notices = "auto";
 };
 
 /// A program of PATH; empty: none.
@@ -172,9 +174,25 @@ std::string scorecard(const TorchrunSummary& summary, const TorchrunInputs& inpu
 }
 
 int torchrun(const Options& options, const std::vector<std::string>& arguments) {
+  const auto service = metadata_service(options.notices, endpoints_of_environment(), firmware_words());
+  if (!service) return bad_input(service.error());
   const auto inputs = inputs_of(options, arguments);
   if (!inputs) return bad_input(inputs.error());
-  const TorchrunCalls calls{.say = [](const std::string& text) { fmt::print(stderr, "mayfly: {}\n", text); }};
+  std::unique_ptr<NoticeWatch> watch;
+  const auto say = [](const std::string& text) { fmt::print(stderr, "mayfly: {}\n", text); };
+  const TorchrunCalls calls{.say = say, .notices = [&](const std::function<void(Seconds, const std::string&)>& tell) {
+                              watch.reset();
+                              if (!tell || service->cloud == Cloud::none) return;
+                              watch = std::make_unique<NoticeWatch>(
+                                  NoticeWatch::Options{.service = *service},
+                                  NoticeWatch::Calls{.notice =
+                                                         [tell](const PreemptionNotice& notice) {
+                                                           // A machine that is only at risk trains on.
+                                                           if (notice.left)
+                                                             tell(*notice.left, notice.source + " " + notice.reason);
+                                                         },
+                                                     .trouble = say});
+                            }};
   const auto summary = drive_torchrun(*inputs, calls);
   if (!summary) {
     fmt::print(stderr, "mayfly: {}\n", summary.error().message);
@@ -203,6 +221,9 @@ void add_torchrun(CLI::App& program, int& code) {
   verb->add_option("--market", options->market, "where it was bought: spot or on-demand")->capture_default_str();
   verb->add_option("--catalog", options->catalog, "catalogue file or name");
   verb->add_option("--grace", options->grace, "time left after a SIGTERM to this program")->capture_default_str();
+  verb->add_option("--notices", options->notices,
+                   "whose metadata service is asked whether this machine will be taken: auto, aws, gcp, azure, none")
+      ->capture_default_str();
   verb->prefix_command();
   verb->footer(
       "mayfly's own flags come first; from the first other word on, or after --, everything is torchrun's, and its "

@@ -99,6 +99,18 @@ void spread(std::span<const Interval> intervals, StepTime& found) {
   found.p90 = at(0.9);
 }
 
+/// The last quarter lies below the first.
+bool falls(const std::vector<LossPoint>& points) {
+  const std::size_t quarter = points.size() / 4;
+  double first = 0;
+  double last = 0;
+  for (std::size_t i = 0; i < quarter; ++i) {
+    first += points[i].loss;
+    last += points[points.size() - 1 - i].loss;
+  }
+  return last < first;
+}
+
 Json loss_json(const LossFit& fit) {
   const LossCurve& curve = fit.curve;
   return {{"form", "common-start"}, {"initial", curve.initial}, {"batch_slope", curve.batch_slope},
@@ -205,10 +217,9 @@ Result<LogProfile> profile_from_log(TrainingLog log, const FromLog& asked) {
     if (points.size() < kLeastLosses)
       return fail("{}: {} lines with a step and a loss, want at least {} for a loss curve (or --no-loss)", asked.file,
                   points.size(), kLeastLosses);
+    if (!falls(points)) return fail("{}: the loss does not fall: no curve (or --no-loss)", asked.file);
     auto fit = fit_loss(LossCurve::Form::common_start, points, Sync::bsp);
     if (!fit) return fail("{}: no loss curve fits: {} (or --no-loss)", asked.file, fit.error().message);
-    if (!(fit->curve.initial > fit->curve.floor) || !(fit->curve.scale > 0))
-      return fail("{}: the loss does not fall: no curve (or --no-loss)", asked.file);
     found.fit = *std::move(fit);
   }
   add_notes(asked, scale, found);

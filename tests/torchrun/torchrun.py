@@ -36,7 +36,7 @@ class Place:
         self.mayfly, self.folder, self.out = mayfly, folder, os.path.join(folder, "out")
 
     def command(self, own, torchrun, script):
-        return [self.mayfly, "torchrun", "--mayfly-out", self.out, *own, "--standalone", *torchrun, SCRIPT, self.folder,
+        return [self.mayfly, "torchrun", "--mayfly-out", self.out, "--notices", "none", *own, "--standalone", *torchrun, SCRIPT, self.folder,
                 *script]
 
     def call(self, own, torchrun, script, **more):
