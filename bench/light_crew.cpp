@@ -58,7 +58,7 @@ bool Poller::run(Seconds most, const std::function<bool()>& done) {
   return true;
 }
 
-int connected_to(const std::string& address, const Credentials& credentials) {
+int connected_to(const std::string& address) {
   const auto colon = address.rfind(':');
   sockaddr_in place{};
   place.sin_family = AF_INET;
@@ -69,6 +69,11 @@ int connected_to(const std::string& address, const Credentials& credentials) {
   MAYFLY_CHECK(::connect(socket, reinterpret_cast<sockaddr*>(&place), sizeof place) == 0, "connect");
   const int on = 1;
   ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  return socket;
+}
+
+int connected_to(const std::string& address, const Credentials& credentials) {
+  const int socket = connected_to(address);
   Channel channel(Channel::Side::guest, credentials);
   std::string answer(channel.wanted(), '\0');
   send_all(socket, std::exchange(channel.outgoing(), {}));

@@ -36,6 +36,8 @@ class Poller {
 
 /// Connected over TCP, without delay for small packets; both ends have proven that they belong to the run.
 int connected_to(const std::string& address, const Credentials& credentials);
+/// Likewise, without the proof.
+int connected_to(const std::string& address);
 void send_all(int socket, std::string_view bytes);
 /// What is there, at the end of `into`; false: the peer has closed.
 bool receive_more(int socket, std::string& into);

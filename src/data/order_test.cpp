@@ -69,25 +69,5 @@ TEST(SampleOrder, PlacesFarOutCostTheSame) {
   EXPECT_LT(sample, order.size());
 }
 
-#ifndef MAYFLY_SANITIZED
-// The worst size for walking: one above a power of four, so three numbers of four fall outside. The fastest of several
-// rounds, because machines are shared.
-TEST(SampleOrder, AskingIsCheap) {
-  const SampleOrder order((1 << 20) + 1, 1);
-  constexpr int kPlaces = 100'000;
-  double least_ns = std::numeric_limits<double>::infinity();
-  std::int64_t sum = 0;
-  for (int round = 0; round < 7; ++round) {
-    const auto start = std::chrono::steady_clock::now();
-    for (int place = 0; place < kPlaces; ++place) sum += order.sample_at(place);
-    const std::chrono::duration<double, std::nano> took = std::chrono::steady_clock::now() - start;
-    least_ns = std::min(least_ns, took.count() / kPlaces);
-  }
-  EXPECT_GT(sum, 0);
-  EXPECT_LT(least_ns, 200);
-  RecordProperty("sample_at_ns", std::to_string(least_ns));
-}
-#endif
-
 }  // namespace
 }  // namespace mayfly

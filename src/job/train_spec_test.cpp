@@ -79,7 +79,8 @@ TEST(TrainSpecs, SayWhatIsWrong) {
       {"train: 5\n", "1: train: '5', want a mapping"},
       {"train: {model: {name: cnn}}\n", "1: train.data: missing"},
       {block("name: resnt", digits),
-       "2: train.model.name: 'resnt', want one of mlp, cnn, resnet, gpt, torchscript, count, script (did you mean 'resnet'?)"},
+       "2: train.model.name: 'resnt', want one of mlp, cnn, resnet, gpt, torchscript, count, script (did you mean "
+       "'resnet'?)"},
       {block(cnn, "name: mnist"),
        "3: train.data.name: 'mnist', want one of digits, idx, cifar, text, synthetic, count"},
       {block("name: resnet, depth: 18", digits),
