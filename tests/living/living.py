@@ -6,8 +6,10 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 import time
+
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from cases import expect, play, read  # noqa: E402
 
 LIMIT_S = 120  # no wait is meant to take long; this only ends a hang
 
@@ -21,23 +23,6 @@ train:
   batch: 100
   checkpoint: {{every: 1s}}
 """
-
-
-class Failure(Exception):
-    pass
-
-
-def expect(holds, what):
-    if not holds:
-        raise Failure(what)
-
-
-def read(path):
-    try:
-        with open(path, encoding="utf-8") as file:
-            return file.read()
-    except OSError:
-        return ""
 
 
 class Place:
@@ -223,24 +208,15 @@ CASES = {
 }
 
 
+def clear(place):
+    place.kill_all()
+    time.sleep(0.2)
+
+
 def main():
     mayfly, only = os.path.abspath(sys.argv[1]), sys.argv[2] if len(sys.argv) > 2 else ""
-    failed = 0
-    for case, epochs in CASES.items():
-        if only not in case.__name__:
-            continue
-        with tempfile.TemporaryDirectory(prefix="mayfly-living-") as folder:
-            place = Place(mayfly, folder, epochs)
-            try:
-                case(place)
-                print(f"ok      {case.__name__}", flush=True)
-            except (Failure, subprocess.TimeoutExpired, ValueError, KeyError) as problem:
-                failed += 1
-                print(f"FAILED  {case.__name__}: {problem}\n{read(place.out + '/run.log')[-1500:]}", flush=True)
-            finally:
-                place.kill_all()
-                time.sleep(0.2)
-    return 1 if failed else 0
+    return play(CASES, only, lambda case, folder: Place(mayfly, folder, CASES[case]), clear,
+                lambda place: "\n" + read(place.out + "/run.log")[-1500:])
 
 
 if __name__ == "__main__":

@@ -7,28 +7,13 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
+
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from cases import expect, play, read  # noqa: E402
 
 LIMIT_S = 240
 SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "train.py")
-
-
-class Failure(Exception):
-    pass
-
-
-def expect(holds, what):
-    if not holds:
-        raise Failure(what)
-
-
-def read(path):
-    try:
-        with open(path, encoding="utf-8") as file:
-            return file.read()
-    except OSError:
-        return ""
 
 
 class Place:
@@ -129,18 +114,7 @@ def main():
     if not shutil.which("torchrun"):
         print("skipped: no torchrun in PATH (Debian: python3-torch)")
         return 77
-    failed = 0
-    for case in CASES:
-        if only not in case.__name__:
-            continue
-        with tempfile.TemporaryDirectory(prefix="mayfly-torchrun-") as folder:
-            try:
-                case(Place(mayfly, folder))
-                print(f"ok      {case.__name__}", flush=True)
-            except (Failure, subprocess.TimeoutExpired, ValueError, KeyError) as problem:
-                failed += 1
-                print(f"FAILED  {case.__name__}: {problem}", flush=True)
-    return 1 if failed else 0
+    return play(CASES, only, lambda case, folder: Place(mayfly, folder))
 
 
 if __name__ == "__main__":
