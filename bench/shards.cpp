@@ -28,8 +28,6 @@ namespace {
 using namespace mayfly;
 using Clock = std::chrono::steady_clock;
 
-const Credentials kRun;
-
 double since(Clock::time_point start) { return Seconds(Clock::now() - start).count(); }
 
 double least(const std::vector<double>& values) { return *std::min_element(values.begin(), values.end()); }
@@ -91,9 +89,9 @@ struct Order {
 };
 
 /// A server that commits or forgets leases as it is told.
-void live_as_server(int control, std::size_t floats, int shard, int shards) {
+void live_as_server(int control, const Credentials& run, std::size_t floats, int shard, int shards) {
   use_threads(1);
-  const auto server = std::move(ShardServer::open({.credentials = kRun}).value());
+  const auto server = std::move(ShardServer::open({.credentials = run}).value());
   server->begin(1, Shard::make(TrainSpec{}, {.parameters = floats}, shard, shards), 0);
   std::string address = server->address();
   address.resize(64);
@@ -167,13 +165,13 @@ void tell(const std::vector<std::unique_ptr<Child>>& servers, const Order& order
   }
 }
 
-void measure(std::size_t floats, int shards, int rounds) {
+void measure(const Credentials& run, std::size_t floats, int shards, int rounds) {
   std::vector<std::unique_ptr<Child>> servers;
   for (int shard = 0; shard < shards; ++shard)
     servers.push_back(
-        std::make_unique<Child>([&, shard](int control) { live_as_server(control, floats, shard, shards); }));
+        std::make_unique<Child>([&, shard](int control) { live_as_server(control, run, floats, shard, shards); }));
   const Child peer([&](int control) { live_as_plain_peer(control, floats * sizeof(float)); });
-  ShardClient::Options options{.formation = 1, .shards = shards, .credentials = kRun, .size = floats};
+  ShardClient::Options options{.formation = 1, .shards = shards, .credentials = run, .size = floats};
   for (const auto& server : servers) {
     std::string address(64, 0);
     MAYFLY_CHECK(read_all(server->control, address.data(), address.size()), "no address of a server");
@@ -204,8 +202,9 @@ void measure(std::size_t floats, int shards, int rounds) {
   }
   ::close(socket);
   const double bytes = 2.0 * static_cast<double>(floats) * sizeof(float);
-  fmt::print("{} servers: push and pull {:.1f} ms, {:.2f} GB/s, {:.2f} of plain TCP's speed; ", shards,
-             1e3 * median(times.shards), bytes / median(times.shards) / 1e9, median(times.ratio));
+  fmt::print("{} servers{}: push and pull {:.1f} ms, {:.2f} GB/s, {:.2f} of plain TCP's speed; ", shards,
+             run.encrypted() ? ", encrypted" : "", 1e3 * median(times.shards), bytes / median(times.shards) / 1e9,
+             median(times.ratio));
   fmt::print("fastest rounds {:.1f} and {:.1f} ms, {:.2f}; update {:.1f} ms\n", 1e3 * least(times.shards),
              1e3 * least(times.plain), least(times.plain) / least(times.shards), 1e3 * median(times.commit));
 }
@@ -217,8 +216,12 @@ int main(int argc, char** argv) {
   const int rounds = argc > 2 ? std::atoi(argv[2]) : 20;
   const auto floats = static_cast<std::size_t>(megabytes * 1e6 / sizeof(float));
   fmt::print("{} MB, {} rounds, medians; plain TCP in turns with it\n", megabytes, rounds);
+  const Credentials plain = Credentials::from(fresh_token(false).value()).value();
+  const Credentials encrypted = Credentials::from(fresh_token(true).value()).value();
   for (const int shards : {1, 2, 4}) {
-    std::fflush(stdout);
-    measure(floats, shards, rounds);
+    for (const auto& run : {plain, encrypted}) {
+      std::fflush(stdout);
+      measure(run, floats, shards, rounds);
+    }
   }
 }

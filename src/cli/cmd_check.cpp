@@ -32,7 +32,7 @@ int check(const Options& options) {
   const bool local = std::none_of(all.begin(), all.end(), [](const Finding& finding) {
     return finding.needed && finding.state == Finding::State::no;
   });
-  Table table({"what", "", "", ""});
+  Table table({"GROUP", "NAME", "STATE", "WHY"});
   Json checks = Json::array();
   for (const Finding& finding : all) {
     table.add({finding.group, finding.name, std::string(name(finding.state)), finding.detail});

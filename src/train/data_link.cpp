@@ -195,8 +195,16 @@ Result<void> DataLink::await_room() {
 
 Result<std::size_t> DataLink::receive_sealed(std::span<std::byte> payload) {
   if (auto sent = flush(); !sent) return unexpected(sent.error());
+  std::size_t received = 0;
+  const auto deliver = [&](std::string_view clear) {
+    const auto size = std::min(clear.size(), payload.size() - received);
+    std::memcpy(payload.data() + received, clear.data(), size);
+    received += size;
+    return clear.substr(size);
+  };
+  clear_ = std::string(deliver(clear_));
   std::array<char, kSealed> buffer;
-  while (clear_.size() < payload.size()) {
+  while (received < payload.size()) {
     const auto more = ::recv(socket_, buffer.data(), buffer.size(), 0);
     if (more < 0 && errno == EINTR) continue;
     if (more < 0) return fail("receive: {}", errno == EAGAIN ? "silence" : std::strerror(errno));
@@ -204,12 +212,9 @@ Result<std::size_t> DataLink::receive_sealed(std::span<std::byte> payload) {
     if (network_) network_->in.pass(static_cast<std::size_t>(more));
     const auto clear = channel_.take({buffer.data(), static_cast<std::size_t>(more)});
     if (!clear) return unexpected(clear.error());
-    clear_ += *clear;
+    clear_ = deliver(*clear);
   }
-  const auto size = std::min(clear_.size(), payload.size());
-  std::memcpy(payload.data(), clear_.data(), size);
-  clear_.erase(0, size);
-  return size;
+  return received;
 }
 
 Result<std::size_t> DataLink::receive_some(std::span<std::byte> payload) {
