@@ -43,7 +43,7 @@ deps-dev:
 
 bench: deps-dev
 	cmake --preset release > /dev/null
-	cmake --build --preset release -j $(JOBS)
+	cmake --build --preset release -j $(JOBS) --target all benches
 	build/bench/accuracy
 	build/bench/predict
 	build/bench/plan
