@@ -25,7 +25,7 @@ Result<void> read_lose(const std::string& text, DrillRequest& request) {
   if (text == "half" || text == "all" || text == "server" || text == "controller") return {};
   const auto count = parse_integer(text);
   if (!count || *count < 1) return fail("--lose '{}': want half, all, a number of workers, server or controller", text);
-  request.count = *count;
+  request.count = count;
   return {};
 }
 

@@ -373,14 +373,14 @@ Result<std::variant<std::unique_ptr<RunSetup>, NoPlan>> set_up(const RunFlags& f
     inputs.policy = *policy;
   }
   inputs.interface = flags.interface;
+  const auto address = address_of(flags.interface);
+  if (!address) return unexpected(address.error());
   if (flags.interface != "lo" && !flags.private_network && inputs.servers.count == 0)
     return fail(
         "--interface {}: without servers gradients travel between workers unencrypted, and nobody proves who sends "
         "them; "
         "say --private-network if only you can reach that network",
         flags.interface);
-  const auto address = address_of(flags.interface);
-  if (!address) return unexpected(address.error());
   inputs.address = *address;
   if (inputs.spec.budget && !inputs.priced)
     setup->notes.push_back("nobody watches the budget: without a profile, --plan or --as nothing is known of prices");
