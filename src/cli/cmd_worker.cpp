@@ -40,7 +40,7 @@ Result<std::string> token_of(const Options& options) {
     if (trimmed(*text).empty()) return fail("{}: empty, want the run's token", options.token_file);
     return std::string(trimmed(*text));
   }
-  const std::string token = environment("MAYFLY_TOKEN");
+  std::string token = environment("MAYFLY_TOKEN");
   if (token.empty()) return fail("no token: set MAYFLY_TOKEN or give --token-file (DIR/token of the run)");
   return token;
 }
