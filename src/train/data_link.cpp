@@ -181,7 +181,7 @@ Result<std::size_t> DataLink::send_some(std::span<const std::byte> payload) {
     taken = std::min(payload.size(), kSealed);
     channel_.put(text_of(payload.first(taken)));
   }
-  const auto sent = send_now(socket_, std::as_bytes(std::span(sealed)));
+  auto sent = send_now(socket_, std::as_bytes(std::span(sealed)));
   if (!sent) return sent;
   sealed.erase(0, *sent);
   return taken;
