@@ -1,4 +1,5 @@
 """Those that do not belong to the run: scanners, nonsense, another run's secret. chaos.py plays them."""
+import contextlib
 import os
 import socket
 import subprocess
@@ -7,7 +8,7 @@ import network
 from harness import HANG_S, Failure, read_text
 
 CASES = {}
-FRAMES, CONNECTIONS = 10_000, 100
+FRAMES, CONNECTIONS = 10_000, 100  # at each door; half of the connections carry the frames
 
 
 def case(function):
@@ -31,9 +32,10 @@ def ports(pids):
     inodes = set()
     for pid in pids:
         for entry in os.scandir(f"/proc/{pid}/fd"):
-            link = os.readlink(entry.path)
-            if link.startswith("socket:["):
-                inodes.add(link[8:-1])
+            with contextlib.suppress(FileNotFoundError):  # closed meanwhile
+                link = os.readlink(entry.path)
+                if link.startswith("socket:["):
+                    inodes.add(link[8:-1])
     lines = [line.split() for line in read_text("/proc/net/tcp").splitlines()[1:]]
     return [int(line[1].split(":")[1], 16) for line in lines if line[3] == "0A" and line[9] in inodes]
 
@@ -50,13 +52,17 @@ def strangers(start):
         for number in range(CONNECTIONS):
             call(door, [])
             garbage = run.random.randbytes(64)
-            call(door, [len(garbage).to_bytes(4, "little") + garbage] * (FRAMES // CONNECTIONS) if number % 2 else [garbage])
+            frame = len(garbage).to_bytes(4, "little") + garbage
+            call(door, [frame] * (2 * FRAMES // CONNECTIONS) if number % 2 else [garbage])
     program = os.path.join(os.path.dirname(run.mayfly), "mayfly-train")
     thief = subprocess.run([program, "worker", "--join", read_text(f"{run.out}/address").strip()], capture_output=True,
                            env={**os.environ, "MAYFLY_TOKEN": "00" * 32}, timeout=HANG_S, text=True, check=False)
-    if thief.returncode != 1:
+    if thief.returncode != 1 or "does not know the run's secret" not in thief.stderr:
         raise Failure(f"a worker with another secret: {thief.returncode}, {thief.stderr!r}")
     run.wait("progress", lambda: run.committed() > before)
+    if run.events("lost"):
+        raise Failure("somebody of the run was lost to them: " +
+                      str([line["remark"] for line in run.journal() if " lost: " in line.get("remark", "")]))
     run.finish()
     if run.summary()["strangers"] < 2 * CONNECTIONS:
         raise Failure(f"strangers counted: {run.summary()['strangers']}")
