@@ -144,6 +144,12 @@ TEST(Files, AreWrittenWholeOrNotAtAll) {
   std::filesystem::remove_all(folder);
 }
 
+TEST(Files, ThatFailWhileBeingReadAreAnError) {
+  const auto text = load_text("/proc/self/mem");  // opens, but nothing lies at its beginning
+  ASSERT_FALSE(text);
+  EXPECT_EQ(text.error().message, "/proc/self/mem: reading failed");
+}
+
 TEST(Tables, AlignTheirColumns) {
   Table table({"NAME", ">N"});
   table.add({"a", "10"});

@@ -24,7 +24,7 @@ Result<std::string> load_text(const fs::path& path) {
   if (!in) return fail("{}: cannot read: {}", path.string(), std::strerror(errno));
   // Devices and pipes have no size to look at beforehand.
   std::string text;
-  std::vector<char> chunk(1u << 20);
+  std::vector<char> chunk(1u << 16);
   while (in.read(chunk.data(), static_cast<std::streamsize>(chunk.size())) || in.gcount() > 0) {
     text.append(chunk.data(), static_cast<std::size_t>(in.gcount()));
     if (text.size() > kLimit) return fail("{}: more than {} bytes", path.string(), kLimit);

@@ -25,26 +25,20 @@ Seconds window_of(const DrillRequest& request) {
   return request.cloud == Cloud::aws ? Seconds(120) : Seconds(30);
 }
 
-bool lives(const DrillVictim& victim) { return start_ticks(victim.pid) == victim.started; }
-
-void send_signal(const DrillVictim& victim, int signal) {
-  if (lives(victim)) ::kill(victim.pid, signal);
-}
-
 /// Until every victim is gone; those that still live when the window is over are killed, as the cloud would.
 std::vector<DrillLoss> take_away(const std::vector<DrillVictim>& victims, Seconds window, Clock::time_point noticed) {
   std::vector<DrillLoss> losses;
   for (const DrillVictim& victim : victims)
-    losses.push_back({.worker = victim.worker, .server = victim.server, .pid = victim.pid});
+    losses.push_back({.worker = victim.worker, .server = victim.server, .pid = victim.process.pid});
   while (true) {
     bool left = false;
     for (std::size_t i = 0; i < victims.size(); ++i) {
       DrillLoss& loss = losses[i];
-      const bool alive = lives(victims[i]);
-      if (alive && since(noticed) >= window) loss.killed = true;
-      if (alive && loss.killed) send_signal(victims[i], SIGKILL);
-      if (!alive && !loss.killed && !loss.left_after) loss.left_after = since(noticed);
-      left |= alive;
+      const bool there = alive(victims[i].process);
+      if (there && since(noticed) >= window) loss.killed = true;
+      if (there && loss.killed) send_signal(victims[i].process, SIGKILL);
+      if (!there && !loss.killed && !loss.left_after) loss.left_after = since(noticed);
+      left |= there;
     }
     if (!left) return losses;
     std::this_thread::sleep_for(kLook);
@@ -107,7 +101,7 @@ Result<DrillReport> drill(const DrillRequest& request, const std::function<void(
   const auto noticed = Clock::now();
   if (*mock) (*mock)->announce(report.window);
   if (request.notice == DrillRequest::Notice::sigterm) {
-    for (const DrillVictim& victim : *victims) send_signal(victim, SIGTERM);
+    for (const DrillVictim& victim : *victims) send_signal(victim.process, SIGTERM);
   }
   report.losses = take_away(*victims, report.window, noticed);
   const Seconds from(answer->time_s);

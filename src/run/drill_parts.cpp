@@ -25,11 +25,7 @@ Result<Json> processes_in(const std::filesystem::path& directory) {
 }
 
 DrillVictim controller_in(const Json& processes) {
-  return {.pid = processes.value("controller", 0), .started = processes.value("controller_started", 0LL)};
-}
-
-bool lives(const DrillVictim& victim) {
-  return victim.pid > 0 && victim.started != 0 && start_ticks(victim.pid) == victim.started;
+  return {.process = {processes.value("controller", 0), processes.value("controller_started", 0LL)}};
 }
 
 /// Those of this machine that live; the longest in the run first.
@@ -39,9 +35,8 @@ std::vector<DrillVictim> living(const Json& processes, const char* kind) {
     if (!one.is_object()) continue;
     const DrillVictim victim{.worker = one.value("worker", -1),
                              .server = kind == std::string_view("servers"),
-                             .pid = one.value("pid", 0),
-                             .started = one.value("started", 0LL)};
-    if (lives(victim)) found.push_back(victim);
+                             .process = {one.value("pid", 0), one.value("started", 0LL)}};
+    if (alive(victim.process)) found.push_back(victim);
   }
   std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.worker < b.worker; });
   return found;
@@ -65,7 +60,7 @@ Result<std::vector<DrillVictim>> drill_victims(const DrillRequest& request) {
   const auto processes = processes_in(request.directory);
   if (!processes) return unexpected(processes.error());
   const DrillVictim controller = controller_in(*processes);
-  if (!lives(controller)) return fail("{}: nobody drives this run now", request.directory.string());
+  if (!alive(controller.process)) return fail("{}: nobody drives this run now", request.directory.string());
   if (request.lose == DrillRequest::Lose::controller) return std::vector{controller};
   const bool server = request.lose == DrillRequest::Lose::server;
   auto found = living(*processes, server ? "servers" : "workers");
@@ -111,7 +106,7 @@ bool run_is_over(const std::filesystem::path& directory) {
   const auto processes = processes_in(directory);
   std::error_code error;
   // A controller that was killed is started again by its front.
-  return processes && !lives(controller_in(*processes)) && start_ticks(processes->value("front", 0)) == 0 &&
+  return processes && !alive(controller_in(*processes).process) && start_ticks(processes->value("front", 0)) == 0 &&
          std::filesystem::exists(directory / "summary.json", error);
 }
 

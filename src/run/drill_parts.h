@@ -1,11 +1,10 @@
 #pragma once
 
-#include <sys/types.h>
-
 #include <filesystem>
 #include <vector>
 
 #include "run/drill.h"
+#include "run/process.h"
 #include "wire/message.h"
 
 namespace mayfly {
@@ -15,8 +14,7 @@ namespace mayfly {
 struct DrillVictim {
   int worker = -1;  ///< -1: the controller
   bool server = false;
-  pid_t pid = 0;
-  long long started = 0;  ///< a process that has this number later is not this one
+  ProcessId process{};
 };
 
 /// From DIR/processes.json: those that have been in the run longest. An error where there are not as many.

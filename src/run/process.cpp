@@ -6,18 +6,15 @@
 #include <unistd.h>
 
 #include <cstdlib>
-#include <fstream>
-#include <iterator>
 
+#include "base/file.h"
 #include "base/text.h"
 
 namespace mayfly {
 namespace {
 
-std::string content(const std::string& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
+/// Empty where it cannot be read: a process may end between two looks.
+std::string content(const std::string& path) { return load_text(path).value_or(""); }
 
 }  // namespace
 

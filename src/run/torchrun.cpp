@@ -11,7 +11,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
-#include <iterator>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -33,10 +32,8 @@ constexpr double kNews = 0.03;
 /// Of the deadline, after which silence about the progress is said.
 constexpr double kSilence = 0.1;
 
-std::string content(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
+/// Empty where it cannot be read: a process may end between two looks.
+std::string content(const std::string& path) { return load_text(path).value_or(""); }
 
 /// Field 4 of /proc/PID/stat.
 int parent_of(const std::string& pid) {
