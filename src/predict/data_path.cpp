@@ -29,10 +29,8 @@ double fetch_time(const DataPath& path) {
 }
 
 DataSpeed data_speed(const DataPath& path) {
-  DataSpeed found{.device = path.device,
-                  .prep = prep_rate(path),
-                  .fetch = rate(fetch_time(path)),
-                  .cores = core_rate(path)};
+  DataSpeed found{
+      .device = path.device, .prep = prep_rate(path), .fetch = rate(fetch_time(path)), .cores = core_rate(path)};
   // Where prep takes cores from the training, it is prep that costs.
   const bool shares = found.cores < std::min({found.device, found.prep, found.fetch});
   found.speed = shares ? found.cores : std::min({found.device, found.prep, found.fetch});

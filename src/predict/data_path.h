@@ -10,18 +10,18 @@ namespace mayfly {
 /// What brings samples to the devices of one machine: fetched from a cache or from storage, prepared by threads, taken
 /// by the devices. Each stage works while the others do, so the slowest sets the pace. docs/models.md#data-path
 struct DataPath {
-  double device = 0;           ///< samples/s the devices take when data lie ready in memory
-  double prep = 0;             ///< samples/s of one prep thread; 0: nothing to prepare
-  double threads = 1;          ///< that prepare
-  double cores = 0;            ///< that threads and, without a GPU, the training share; 0: threads are not held up
-  double device_core_s = 0;    ///< core-seconds of the training itself per sample
-  Bytes sample{};              ///< in storage, on average
-  BytesPerSecond storage{};    ///< 0: as fast as memory
-  BytesPerSecond memory{};     ///< of the cache; 0: unlimited
-  BytesPerSecond network{};    ///< between machines; 0: unlimited
-  double cached = 0;           ///< share of the data set that a machine's cache holds
-  int machines = 1;            ///< that share the epoch
-  bool partitioned = false;    ///< each asks the others' caches before storage
+  double device = 0;         ///< samples/s the devices take when data lie ready in memory
+  double prep = 0;           ///< samples/s of one prep thread; 0: nothing to prepare
+  double threads = 1;        ///< that prepare
+  double cores = 0;          ///< that threads and, without a GPU, the training share; 0: threads are not held up
+  double device_core_s = 0;  ///< core-seconds of the training itself per sample
+  Bytes sample{};            ///< in storage, on average
+  BytesPerSecond storage{};  ///< 0: as fast as memory
+  BytesPerSecond memory{};   ///< of the cache; 0: unlimited
+  BytesPerSecond network{};  ///< between machines; 0: unlimited
+  double cached = 0;         ///< share of the data set that a machine's cache holds
+  int machines = 1;          ///< that share the epoch
+  bool partitioned = false;  ///< each asks the others' caches before storage
   bool operator==(const DataPath&) const = default;
 };
 

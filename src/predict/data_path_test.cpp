@@ -86,10 +86,9 @@ TEST(DataPath, AsksTheCachesOfOtherMachinesBeforeStorage) {
 }
 
 TEST(Caches, ThatForgetTheOldestHitLessThanTheyHold) {
-  const std::vector<std::pair<double, double>> published_hits = {{0, 0},     {.25, .034}, {.35, .070}, {.5, .153},
+  const std::vector<std::pair<double, double>> published_hits = {{0, 0},      {.25, .034}, {.35, .070}, {.5, .153},
                                                                  {.65, .283}, {.8, .478},  {.9, .670},  {1, 1}};
-  for (const auto& [cached, hits] : published_hits)
-    EXPECT_NEAR(least_recently_used_hits(cached), hits, 5e-4) << cached;
+  for (const auto& [cached, hits] : published_hits) EXPECT_NEAR(least_recently_used_hits(cached), hits, 5e-4) << cached;
 }
 
 }  // namespace

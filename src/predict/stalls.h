@@ -21,7 +21,7 @@ struct StallRuns {
 /// Time lost in every step, and what part of the step it is.
 struct Stall {
   Interval seconds{};
-  double share = 0;       ///< of the condition in which it was seen; not below 0
+  double share = 0;  ///< of the condition in which it was seen; not below 0
   bool certain() const { return seconds.low > 0; }
 };
 
