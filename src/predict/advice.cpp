@@ -92,8 +92,9 @@ std::string wanted_text(const Advice& advice) {
     return fmt::format("{:.0f} prep threads would keep up ({:.2g}x as fast with twice as many)",
                        std::ceil(*advice.threads_enough - 1e-9), advice.twice.threads);
   if (advice.now.bottleneck == Part::fetch && advice.cache_enough)
-    return fmt::format("a cache of {:.0f} % of the data set would keep up, and storage twice as fast makes it {:.2g}x as fast",
-                       std::ceil(100 * *advice.cache_enough - 1e-9), advice.twice.storage);
+    return fmt::format(
+        "a cache of {:.0f} % of the data set would keep up, and storage twice as fast makes it {:.2g}x as fast",
+        std::ceil(100 * *advice.cache_enough - 1e-9), advice.twice.storage);
   if (advice.now.bottleneck == Part::fetch)
     return fmt::format("storage twice as fast makes it {:.2g}x as fast", advice.twice.storage);
   if (advice.now.bottleneck == Part::compute)

@@ -13,9 +13,9 @@ namespace mayfly {
 struct Fix {
   std::string type{};
   UsdPerHour price{};
-  UsdPerHour extra{};    ///< against the present one; may be negative
-  double speedup = 1;    ///< samples/s against the present one
-  double cost_ratio = 1; ///< money per sample against the present one
+  UsdPerHour extra{};     ///< against the present one; may be negative
+  double speedup = 1;     ///< samples/s against the present one
+  double cost_ratio = 1;  ///< money per sample against the present one
   double more_vcpus = 0;
   bool same_gpu = true;
   Part then = Part::compute;  ///< what limits it there
@@ -26,7 +26,7 @@ struct Relief {
   double device = 1;
   double threads = 1;  ///< twice as many
   double storage = 1;
-  double cache = 1;    ///< twice as large
+  double cache = 1;  ///< twice as large
 };
 
 struct Advice {

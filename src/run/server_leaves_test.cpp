@@ -1,51 +1,27 @@
 #include <gtest/gtest.h>
 
-#include "run/server_crew.h"
+#include "support/server_stage.h"
 
 namespace mayfly {
 namespace {
 
 using Sync = ServersSpec::Sync;
 
-/// A crew whose workers and servers do what they are told. Servers are numbered from 100 on, workers from 1.
-struct Play {
-  explicit Play(ServersSpec servers) : crew({.servers = servers, .batch = 8}, 0) {}
-  ServerCrew crew;
-  std::vector<Crew::Letter> sent{};
-
-  template <class M>
-  M last(WorkerId id) {
-    for (Crew::Letter& letter : crew.letters()) sent.push_back(std::move(letter));
-    M found{};
-    for (const Crew::Letter& letter : sent) {
-      if (letter.to == id && std::holds_alternative<M>(letter.message)) found = std::get<M>(letter.message);
-    }
-    return found;
-  }
-  void stand() {
-    for (const WorkerId server : crew.servers()) crew.hear(server, Formed{crew.formation()});
-    for (const WorkerId worker : crew.ranks()) crew.hear(worker, Formed{crew.formation()});
-  }
-  void train(int servers) {
-    for (WorkerId server = 100; server < 100 + servers; ++server)
-      crew.server_ready(server, "at " + std::to_string(server));
-    crew.arrived(1);
-    ASSERT_TRUE(crew.assign(1, {1}, 0));
-    crew.go_on(1000);
-    stand();
+/// Worker 1 has trained a step, with servers from 100 on.
+struct Play : support::ServerStage {
+  Play(ServersSpec spec, std::initializer_list<WorkerId> servers) : ServerStage(spec) {
+    serve(servers);
+    train(1);
     step();
   }
   void step() {
-    const auto lease = last<Lease>(1);
-    ASSERT_TRUE(crew.hear(1, Pushed{.formation = lease.formation, .lease = lease.lease, .sample = lease.sample}));
-    crew.commit();
-    crew.go_on(1000);
+    ASSERT_TRUE(push(1));
+    commit();
   }
 };
 
 TEST(LeavingServer, WithAStandbyGoesOnceWhatIsInHandCounts) {
-  Play play({.count = 1, .standby = 1, .sync = Sync::asp});
-  play.train(2);
+  Play play({.count = 1, .standby = 1, .sync = Sync::asp}, {100, 101});
   const auto formation = play.crew.formation();
   play.crew.server_leaves(100);
   EXPECT_EQ(play.crew.formation(), formation);  // a lease is out
@@ -61,8 +37,7 @@ TEST(LeavingServer, WithAStandbyGoesOnceWhatIsInHandCounts) {
 }
 
 TEST(LeavingServer, OfAWaitingStepGoesBetweenSteps) {
-  Play play({.count = 1, .standby = 1, .sync = Sync::bsp});
-  play.train(2);
+  Play play({.count = 1, .standby = 1, .sync = Sync::bsp}, {100, 101});
   play.crew.server_leaves(101);
   EXPECT_TRUE(play.crew.stands(101));
   play.step();
@@ -70,8 +45,7 @@ TEST(LeavingServer, OfAWaitingStepGoesBetweenSteps) {
 }
 
 TEST(LeavingServer, HandsItsShardToANewcomerAndGoesInTheNextFormation) {
-  Play play({.count = 1, .sync = Sync::asp});
-  play.train(1);
+  Play play({.count = 1, .sync = Sync::asp}, {100});
   play.crew.server_leaves(100);
   EXPECT_EQ(play.crew.last_holders(), (std::vector<WorkerId>{100}));
   play.step();  // training goes on meanwhile
@@ -92,8 +66,7 @@ TEST(LeavingServer, HandsItsShardToANewcomerAndGoesInTheNextFormation) {
 }
 
 TEST(LeavingServer, WhenAllServersOfAShardGoTheyStayUntilSomebodyComes) {
-  Play play({.count = 1, .standby = 1, .sync = Sync::asp});
-  play.train(2);
+  Play play({.count = 1, .standby = 1, .sync = Sync::asp}, {100, 101});
   play.crew.server_leaves(100);
   play.crew.server_leaves(101);
   EXPECT_EQ(play.crew.last_holders(), (std::vector<WorkerId>{100, 101}));
@@ -103,8 +76,7 @@ TEST(LeavingServer, WhenAllServersOfAShardGoTheyStayUntilSomebodyComes) {
 }
 
 TEST(LeavingServer, IsNotWaitedForWhenTimeRunsOut) {
-  Play play({.count = 1, .standby = 1, .sync = Sync::asp});
-  play.train(2);
+  Play play({.count = 1, .standby = 1, .sync = Sync::asp}, {100, 101});
   play.crew.server_leaves(100);
   play.crew.part();
   EXPECT_FALSE(play.crew.stands(100));
