@@ -28,7 +28,7 @@ std::size_t outside(std::size_t n) {
 
 }  // namespace
 
-Measurement signed_rank_interval(std::span<const double> values) {
+Centre signed_rank_interval(std::span<const double> values) {
   MAYFLY_CHECK(!values.empty(), "an interval of nothing");
   std::vector<double> means;
   for (std::size_t i = 0; i < values.size(); ++i) {

@@ -36,7 +36,7 @@ TEST(SignedRanks, CoverTheCentreInNineteenOfTwentyCases) {
 TEST(SignedRanks, AreMovedLittleByAWildValue) {
   const std::vector<double> values = {1.0, 1.1, 0.9, 1.05, 0.95, 1.02, 0.98, 40};
   EXPECT_NEAR(signed_rank_interval(values).value, 1.02, 0.02);
-  EXPECT_EQ(signed_rank_interval(std::vector<double>{3}), (Measurement{3, 3, 3}));
+  EXPECT_EQ(signed_rank_interval(std::vector<double>{3}), (Centre{3, 3, 3}));
 }
 
 }  // namespace

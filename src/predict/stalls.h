@@ -20,7 +20,7 @@ struct StallRuns {
 
 /// Time lost in every step, and what part of the step it is.
 struct Stall {
-  Measurement seconds{};
+  Centre seconds{};
   double share = 0;  ///< of the condition in which it was seen; not below 0
   bool certain() const { return seconds.low > 0; }
 };
@@ -28,7 +28,7 @@ struct Stall {
 /// docs/models.md#stalls. Interconnect is a share of `all`, prep of `warm`, fetch of `cold`; network is a slow-down
 /// against `all`, which may exceed 1.
 struct Stalls {
-  Measurement step{};  ///< with real, cold data
+  Centre step{};  ///< with real, cold data
   Stall interconnect{};
   Stall prep{};
   Stall fetch{};
