@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <limits>
 #include <numeric>
 #include <thread>
 #include <utility>
@@ -52,6 +53,9 @@ Result<void> Worker::obey(Message message) {
     if (served_.formation() == own->formation) take(*own);
   } else if (const auto* write = std::get_if<WriteCheckpoint>(&message)) {
     if (current(write->formation)) write_checkpoint();
+  } else if (const auto* wanted_look = std::get_if<Measure>(&message)) {
+    const bool here = current(wanted_look->formation) ? stands_ : served_.formation() == wanted_look->formation;
+    if (here) measure(*wanted_look);
   } else if (const auto* halt = std::get_if<Halt>(&message)) {
     if (form_ && form_->formation <= halt->formation) leave_formation();
     if (served_.formation() && *served_.formation() <= halt->formation) served_.detach();
@@ -146,7 +150,7 @@ Result<void> Worker::receive_state() {
 void Worker::settle_pending(std::int64_t committed) {
   if (!pending_) return;
   if (pending_->end() == committed && pending_->first == sample_ && pending_->samples > 0) {
-    job_.trainer->apply(pending_->step, pending_->workers);
+    if (!measured_ || measured_->apply) job_.trainer->apply(pending_->step, pending_->workers);
     loss_ = pending_->done.loss;
     hold(committed, pending_->step + 1);
   }
@@ -192,12 +196,8 @@ Result<void> Worker::train(const Proceed& lease, StepDone done) {
   done.compute_s = since(start);
   start = Clock::now();
   std::array<double, 1> losses = {*own > 0 ? loss * share : 0};
-  auto summed = mesh_->sum(job_.trainer->exchange());
-  if (summed) summed = mesh_->sum(std::span<double>(losses));
-  if (!summed) return summed;
-  if (options_.network) {
-    const Bytes size{static_cast<double>(job_.trainer->exchange().size_bytes())};
-    std::this_thread::sleep_until(start + ring_time(size, form_->size, *options_.network));
+  if (!measured_ || measured_->exchange) {
+    if (auto summed = exchange(losses); !summed) return summed;
   }
   done.exchange_s = since(start);
   done.samples = total;
@@ -205,6 +205,16 @@ Result<void> Worker::train(const Proceed& lease, StepDone done) {
   pending_ =
       Pending{.first = lease.committed, .samples = total, .step = lease.step, .workers = form_->size, .done = done};
   line_.say(done);
+  return {};
+}
+
+Result<void> Worker::exchange(std::span<double> losses) {
+  const auto start = Clock::now();
+  auto summed = mesh_->sum(job_.trainer->exchange());
+  if (summed) summed = mesh_->sum(losses);
+  if (!summed || !options_.network) return summed;
+  const Bytes size{static_cast<double>(job_.trainer->exchange().size_bytes())};
+  std::this_thread::sleep_until(start + ring_time(size, form_->size, *options_.network));
   return {};
 }
 
@@ -230,6 +240,7 @@ void Worker::leave_formation() {
   breaker_.install(nullptr, -1);
   mesh_.reset();
   stands_ = false;
+  measured_.reset();
 }
 
 void Worker::attach(const Attach& servers) {
@@ -252,6 +263,32 @@ void Worker::take(const Lease& lease) {
   if (pushed) return line_.say(*pushed);
   log("formation {} broken: {}", lease.formation, pushed.error().message);
   line_.say(Broken{.formation = lease.formation, .what = pushed.error().message});
+}
+
+void Worker::measure(const Measure& wanted) {
+  Measurement used = meter_.used();
+  used.formation = wanted.formation;
+  if (auto looked = look(wanted, used); !looked) return break_formation(looked.error().message);
+  measured_ = wanted;
+  meter_.begin();
+  line_.say(used);
+}
+
+/// Exchanges of the sizes asked for, one after the other with everybody.
+Result<void> Worker::look(const Measure& wanted, Measurement& seen) {
+  constexpr int kTimes = 5;
+  for (const std::int64_t bytes : wanted.exchanges) {
+    if (!mesh_) return fail("exchanges are timed between workers that stand together");
+    std::vector<float> values(static_cast<std::size_t>(bytes) / sizeof(float));
+    auto fastest = std::numeric_limits<double>::infinity();
+    for (int i = 0; i < kTimes; ++i) {
+      const auto start = Clock::now();
+      if (auto summed = mesh_->sum(values); !summed) return summed;
+      fastest = std::min(fastest, since(start));
+    }
+    seen.exchanges_s.push_back(fastest);
+  }
+  return {};
 }
 
 TrainerState Worker::state() const {

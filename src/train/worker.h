@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "train/breaker.h"
@@ -12,6 +13,7 @@
 #include "train/loaded_job.h"
 #include "train/member.h"
 #include "train/mesh.h"
+#include "train/meter.h"
 #include "train/served.h"
 
 namespace mayfly {
@@ -56,10 +58,14 @@ class Worker final : public Member {
   void attach(const Attach& attach);
   void take(const Lease& lease);
   void write_checkpoint();
+  void measure(const Measure& measure);
+  Result<void> look(const Measure& measure, Measurement& seen);
 
   /// Applies the pending step if it ends here, and forgets it.
   void settle_pending(std::int64_t committed);
   Result<void> train(const Proceed& proceed, StepDone done);
+  /// Adds up everyone's gradients and losses.
+  Result<void> exchange(std::span<double> losses);
   Result<void> evaluate(StepDone& done);
   void break_formation(const std::string& what);
   void leave_formation();
@@ -83,6 +89,8 @@ class Worker final : public Member {
   std::optional<Form> form_{};
   std::shared_ptr<Mesh> mesh_{};  ///< none while no formation stands or is being made
   bool stands_ = false;
+  std::optional<Measure> measured_{};  ///< steps of this formation are done so
+  Meter meter_{};
 };
 
 }  // namespace mayfly

@@ -1,6 +1,7 @@
 #include "wire/message.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <set>
@@ -140,6 +141,26 @@ constexpr auto table(const Drilling*) {
   return named("drilling", Field{"time_s", &Drilling::time_s}, Field{"samples", &Drilling::samples});
 }
 
+constexpr auto table(const Measure*) {
+  return named("measure", Field{"formation", &Measure::formation}, Field{"data", &Measure::data},
+               Field{"exchange", &Measure::exchange}, Field{"apply", &Measure::apply},
+               Field{"layers", &Measure::layers}, Field{"batch", &Measure::batch, 1},
+               Field{"exchanges", &Measure::exchanges});
+}
+constexpr auto table(const Measurement*) {
+  using M = Measurement;
+  return named("measurement", Field{"formation", &M::formation}, Field{"cpu_s", &M::cpu_s},
+               Field{"peak_mb", &M::peak_mb}, Field{"start_mb", &M::start_mb}, Field{"fetch_s", &M::fetch_s},
+               Field{"prep_s", &M::prep_s}, Field{"wait_s", &M::wait_s}, Field{"fetched_mb", &M::fetched_mb},
+               Field{"hits", &M::hits}, Field{"from_peers", &M::from_peers}, Field{"from_storage", &M::from_storage},
+               Field{"peers_failed", &M::peers_failed}, Field{"prepared", &M::prepared},
+               Field{"discarded", &M::discarded}, Field{"prep_threads", &M::prep_threads},
+               Field{"tensors", &M::tensors}, Field{"gflops", &M::gflops}, Field{"layers", &M::layers},
+               Field{"layer_forward_s", &M::layer_forward_s}, Field{"layer_backward_s", &M::layer_backward_s},
+               Field{"layer_parameters", &M::layer_parameters}, Field{"layer_output_mb", &M::layer_output_mb},
+               Field{"exchanges_s", &M::exchanges_s});
+}
+
 template <class T>
 void put(Json& object, const char* key, const T& value) {
   object[key] = value;
@@ -217,6 +238,15 @@ bool sound(const Form& form) {
 bool sound(const Serve& serve) { return serve.shard < serve.shards; }
 bool sound(const Attach& attach) { return attach.addresses.size() >= static_cast<std::size_t>(attach.shards); }
 bool sound(const Commit& commit) { return commit.from <= commit.sample; }
+bool sound(const Measure& measure) {
+  constexpr std::array kFeeds{"synthetic", "real", "cold", "warm"};
+  return std::find(kFeeds.begin(), kFeeds.end(), measure.data) != kFeeds.end();
+}
+bool sound(const Measurement& used) {
+  const auto layers = used.layers.size();
+  return used.layer_forward_s.size() == layers && used.layer_backward_s.size() == layers &&
+         used.layer_parameters.size() == layers && used.layer_output_mb.size() == layers;
+}
 bool sound(const Save& save) { return save.ledger.size() % 2 == 0; }
 
 template <class M>

@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "base/units.h"
 #include "wire/drill_message.h"
+#include "wire/measure_message.h"
 
 namespace mayfly {
 
@@ -249,7 +250,7 @@ struct Leave {
 using Message =
     std::variant<Hello, Ready, Reachable, Formed, StepDone, Pushed, Broken, CheckpointWritten, CheckpointFailed, Unable,
                  Leaving, AtRisk, Drill, Alive, Welcome, Refused, Form, Peers, Proceed, Serve, Attach, Lease, Commit,
-                 Forget, Save, WriteCheckpoint, Halt, Leave, Watch, Drilling>;
+                 Forget, Save, WriteCheckpoint, Halt, Leave, Watch, Drilling, Measure, Measurement>;
 
 /// {"message": "proceed", ...}; the name is the struct's in lower case with '-'.
 std::string encoded(const Message& message);

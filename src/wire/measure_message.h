@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace mayfly {
+
+// Between a workshop and its workers: docs/protocol.md#measuring.
+
+/// To a worker that stands in a formation or is attached to servers: from now on, until the formation ends, steps are
+/// done so. Answered by Measurement, of what was used since the last Measure.
+struct Measure {
+  std::int64_t formation = 0;
+  /// "real"; "warm": the same; "cold": whatever is cached of the data is dropped first; "synthetic": one batch, made
+  /// ready beforehand, is used over and over.
+  std::string data = "real";
+  bool exchange = true;  ///< otherwise every worker keeps its gradient to itself; not with servers
+  bool apply = true;
+  bool layers = false;                     ///< look at every layer of the network once, with `batch` samples
+  int batch = 1;                           ///< for the look at the layers
+  std::vector<std::int64_t> exchanges{};   ///< of so many bytes, each timed; every worker of a formation takes part
+  bool operator==(const Measure&) const = default;
+};
+
+/// What a worker has used. Layers are in the order in which they compute; the lists have one entry for each.
+struct Measurement {
+  std::int64_t formation = 0;
+  double cpu_s = 0;
+  double peak_mb = 0;   ///< most memory it held
+  double start_mb = 0;  ///< what it holds now
+  // The loader's.
+  double fetch_s = 0;  ///< busy, summed over threads; likewise prep_s
+  double prep_s = 0;
+  double wait_s = 0;  ///< training waited for data
+  double fetched_mb = 0;
+  std::int64_t hits = 0;
+  std::int64_t from_peers = 0;
+  std::int64_t from_storage = 0;
+  std::int64_t peers_failed = 0;
+  std::int64_t prepared = 0;
+  std::int64_t discarded = 0;
+  int prep_threads = 0;
+  // Of the network.
+  int tensors = 0;
+  double gflops = 0;  ///< this machine's, multiplying large matrices; 0: not asked for
+  std::vector<std::string> layers{};
+  std::vector<double> layer_forward_s{};
+  std::vector<double> layer_backward_s{};
+  std::vector<double> layer_parameters{};
+  std::vector<double> layer_output_mb{};
+  std::vector<double> exchanges_s{};  ///< one for each that was asked for
+  bool operator==(const Measurement&) const = default;
+};
+
+}  // namespace mayfly
