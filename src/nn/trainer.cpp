@@ -7,6 +7,7 @@
 #include "base/rng.h"
 #include "nn/flat_tensors.h"
 #include "nn/gradient_watch.h"
+#include "nn/layer_watch.h"
 #include "nn/optimiser.h"
 
 namespace mayfly {
@@ -78,6 +79,8 @@ class TorchTrainer final : public Trainer {
   Result<void> load(const TensorFile& model, const TensorFile& optimiser) override;
   void reset() override;
   std::int64_t parameters() const override { return static_cast<std::int64_t>(layout().parameters); }
+  int tensors() const override { return static_cast<int>(trained_.size()); }
+  std::vector<LayerCost> layers(const std::function<void()>& pass) override { return LayerWatch(trained_).watch(pass); }
 
   /// One sample through the network, to see that the two fit.
   Result<void> try_out(const Dataset& data);

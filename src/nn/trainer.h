@@ -37,6 +37,16 @@ struct FlatMoments {
   bool operator==(const FlatMoments&) const = default;
 };
 
+/// One layer in one pass.
+struct LayerCost {
+  std::string name{};
+  double forward_s = 0;
+  double backward_s = 0;
+  double parameters = 0;
+  double output_mb = 0;  ///< what the next layer gets
+  bool operator==(const LayerCost&) const = default;
+};
+
 /// A network and its optimiser: everything that LibTorch does for mayfly. A step has two halves, so that an update
 /// waits until it is known to count: compute() leaves the state as it is, apply() moves it. With one worker the two are
 /// a plain LibTorch loop to the bit. One thread. What LibTorch throws after make() (no memory left, an error inside a
@@ -92,9 +102,15 @@ class Trainer {
   virtual void reset() = 0;
 
   virtual std::int64_t parameters() const = 0;
+  virtual int tensors() const = 0;
+
+  /// What each layer costs in a call of compute(), which `pass` makes.
+  virtual std::vector<LayerCost> layers(const std::function<void()>& pass) = 0;
 };
 
 /// Threads that one trainer may use; call before the first Trainer.
 void use_threads(int threads);
+/// What this machine reaches multiplying large matrices, in 10^9 operations per second, with those threads.
+double multiplication_gflops();
 
 }  // namespace mayfly

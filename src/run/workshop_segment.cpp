@@ -89,8 +89,8 @@ Result<void> Workshop::stand_together(const Segment& segment, const std::vector<
   deliver();
   auto stood = wait_until(
       [&] {
-        return crew_->training() && std::all_of(members.begin(), members.end(),
-                                                [&](WorkerId worker) { return formed_.contains(worker); });
+        return crew_->training() &&
+               std::all_of(members.begin(), members.end(), [&](WorkerId worker) { return formed_.contains(worker); });
       },
       "the workers to stand together");
   formation_ = crew_->formation();

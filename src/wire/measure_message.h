@@ -17,9 +17,9 @@ struct Measure {
   std::string data = "real";
   bool exchange = true;  ///< otherwise every worker keeps its gradient to itself; not with servers
   bool apply = true;
-  bool layers = false;                     ///< look at every layer of the network once, with `batch` samples
-  int batch = 1;                           ///< for the look at the layers
-  std::vector<std::int64_t> exchanges{};   ///< of so many bytes, each timed; every worker of a formation takes part
+  bool layers = false;                    ///< look at every layer of the network once, with `batch` samples
+  int batch = 1;                          ///< for the look at the layers
+  std::vector<std::int64_t> exchanges{};  ///< of so many bytes, each timed; every worker of a formation takes part
   bool operator==(const Measure&) const = default;
 };
 
