@@ -83,8 +83,9 @@ void LayerWatch::begin_layer(const at::RecordFunction& function) {
 void LayerWatch::end(const at::RecordFunction& function) {
   if (function.scope() == at::RecordScope::BACKWARD_FUNCTION) {
     const auto node = static_cast<std::uint64_t>(function.seqNr());
-    const auto after = std::upper_bound(spans_.begin(), spans_.end(), node,
-                                        [](std::uint64_t number, const Span& span) { return number < span.first_node; });
+    const auto after = std::upper_bound(spans_.begin(), spans_.end(), node, [](std::uint64_t number, const Span& span) {
+      return number < span.first_node;
+    });
     // Those that only keep a gradient have the highest number of all.
     if (after == spans_.begin() || function.seqNr() < 0 || node >= at::sequence_number::peek()) return;
     layers_[std::prev(after)->layer].backward_s += Seconds(Clock::now() - node_start_).count();

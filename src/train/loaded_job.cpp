@@ -1,5 +1,8 @@
 #include "train/loaded_job.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <chrono>
 #include <filesystem>
 #include <utility>
@@ -23,6 +26,15 @@ Result<void> describe_script(const Welcome& welcome, TrainSpec& spec) {
   spec.model.file = welcome.network;
   spec.data = {.name = "count", .samples = 1};
   return {};
+}
+
+/// Pages of a file that nobody has mapped.
+void forget_file(const std::filesystem::path& path) {
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return;
+  ::fdatasync(file);  // pages that are not written yet would stay
+  ::posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED);
+  ::close(file);
 }
 
 }  // namespace
@@ -56,6 +68,36 @@ Result<LoadedJob> loaded_job(const Welcome& welcome) {
   log("ready: {} samples, {} parameters, loaded in {:.2f} s", loaded.ready.samples, loaded.ready.parameters,
       loaded.ready.load_s);
   return loaded;
+}
+
+Result<std::shared_ptr<const Batch>> batch_at(LoadedJob& job, std::int64_t first, std::int64_t count) {
+  if (job.synthetic && job.synthetic->size() == count) return job.synthetic;
+  auto batch = job.feed.loader->batch(first, count);
+  if (!batch) return unexpected(batch.error());
+  auto made = std::make_shared<const Batch>(*std::move(batch));
+  if (job.synthetic) job.synthetic = made;
+  return made;
+}
+
+void forget_data(LoadedJob& job, const std::filesystem::path& folder) {
+  if (job.feed.cache) {
+    const std::size_t capacity = job.feed.cache->capacity();
+    job.feed.cache->resize(0);
+    job.feed.cache->resize(capacity);
+  }
+  std::error_code error;
+  for (const std::string& name : job.spec().data.files) {
+    const auto path = folder / name;
+    if (!std::filesystem::is_directory(path, error)) {
+      forget_file(path);
+      continue;
+    }
+    for (auto entry = std::filesystem::recursive_directory_iterator(path, error);
+         entry != std::filesystem::recursive_directory_iterator(); entry.increment(error)) {
+      if (error) return;
+      if (entry->is_regular_file(error)) forget_file(entry->path());
+    }
+  }
 }
 
 Result<TrainerState> restore(Trainer& trainer, const std::string& checkpoint, std::int64_t sample) {

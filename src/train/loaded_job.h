@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -22,12 +23,18 @@ struct LoadedJob {
   JobSpec job{};  ///< with a `train` block
   std::unique_ptr<Dataset> data{}, validation{};
   std::optional<SampleOrder> order{};
-  Feed feed{};                         ///< of the training data; goes before it
-  std::unique_ptr<Trainer> trainer{};  ///< none: nothing was loaded yet
-  Ready ready{};                       ///< what the controller is told of it
+  Feed feed{};                               ///< of the training data; goes before it
+  std::shared_ptr<const Batch> synthetic{};  ///< trained on over and over; none: what the feed gives
+  std::unique_ptr<Trainer> trainer{};        ///< none: nothing was loaded yet
+  Ready ready{};                             ///< what the controller is told of it
   const TrainSpec& spec() const { return *job.train; }
 };
 Result<LoadedJob> loaded_job(const Welcome& welcome);
+
+/// The samples at places [first, first + count) of the order, or the synthetic ones, of which there are as many.
+Result<std::shared_ptr<const Batch>> batch_at(LoadedJob& job, std::int64_t first, std::int64_t count);
+/// Whatever is cached of the training data, here and by the kernel, is dropped as far as it can be.
+void forget_data(LoadedJob& job, const std::filesystem::path& folder);
 
 /// Gives the trainer the state of a checkpoint, which must hold this many samples; empty: first weights, of sample 0.
 /// Where it fails the weights may be garbage.

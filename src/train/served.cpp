@@ -80,14 +80,14 @@ Result<void> Served::train(const Lease& lease, LoadedJob& job, Pushed& pushed) {
   Throttle throttle(options_.cpu_share);
   auto start = Clock::now();
   throttle.begin();
-  const auto batch = job.feed.loader->batch(lease.first_sample, lease.samples);
+  const auto batch = batch_at(job, lease.first_sample, lease.samples);
   throttle.hold();
   if (!batch) return unexpected(batch.error());
   pushed.wait_s = since(start);
   client_->begin_push(lease.lease, trainer.exchange());
   start = Clock::now();
   throttle.begin();
-  const double loss = trainer.compute(*batch, share, lease.first_sample, [&](std::size_t first, std::size_t count) {
+  const double loss = trainer.compute(**batch, share, lease.first_sample, [&](std::size_t first, std::size_t count) {
     throttle.hold();  // a slower processor would not have got here yet
     client_->push(first, count);
   });

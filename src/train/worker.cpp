@@ -188,23 +188,25 @@ Result<void> Worker::train(const Proceed& lease, StepDone done) {
   const bool adds_up = job_.spec().sum;
   const double share = adds_up ? 1 : total > 0 ? static_cast<double>(*own) / static_cast<double>(total) : 0;
 
-  job_.feed.loader->expect(first, *own, total);
+  if (!job_.synthetic) job_.feed.loader->expect(first, *own, total);
   auto start = Clock::now();
   Throttle throttle(options_.cpu_share);
   throttle.begin();
-  const auto batch = job_.feed.loader->batch(first, *own);
+  const auto batch = batch_at(job_, first, *own);
   throttle.hold();
   if (!batch) return unexpected(batch.error());
   done.wait_s = since(start);
   start = Clock::now();
   throttle.begin();
-  const double loss = job_.trainer->compute(*batch, share, first);
+  const double loss = job_.trainer->compute(**batch, share, first);
   throttle.hold();
   done.compute_s = since(start);
   start = Clock::now();
   std::array<double, 1> losses = {*own > 0 ? loss * share : 0};
   if (!measured_ || measured_->exchange) {
     if (auto summed = exchange(losses); !summed) return summed;
+  } else if (share > 0) {
+    losses[0] /= share;
   }
   done.exchange_s = since(start);
   done.samples = total;
@@ -239,9 +241,13 @@ Result<void> Worker::evaluate(StepDone& done) {
 }
 
 void Worker::break_formation(const std::string& what) {
-  log("formation {} broken: {}", form_->formation, what);
   leave_formation();
-  line_.say(Broken{.formation = form_->formation, .what = what});
+  give_up(form_->formation, what);
+}
+
+void Worker::give_up(std::int64_t formation, const std::string& what) {
+  log("formation {} broken: {}", formation, what);
+  line_.say(Broken{.formation = formation, .what = what});
 }
 
 void Worker::leave_formation() {
@@ -249,6 +255,7 @@ void Worker::leave_formation() {
   mesh_.reset();
   stands_ = false;
   measured_.reset();
+  job_.synthetic.reset();
 }
 
 void Worker::attach(const Attach& servers) {
@@ -258,10 +265,7 @@ void Worker::attach(const Attach& servers) {
   pending_.reset();
   hold(-1, 0);  // the state is the servers'
   const auto attached = served_.attach(servers, job_.trainer->layout().size(), terms_.worker);
-  if (!attached) {
-    log("formation {} broken: {}", servers.formation, attached.error().message);
-    return line_.say(Broken{.formation = servers.formation, .what = attached.error().message});
-  }
+  if (!attached) return give_up(servers.formation, attached.error().message);
   log("formation {}: {} servers", servers.formation, servers.addresses.size());
   line_.say(Formed{.formation = servers.formation});
 }
@@ -269,21 +273,38 @@ void Worker::attach(const Attach& servers) {
 void Worker::take(const Lease& lease) {
   const auto pushed = served_.work(lease, job_);
   if (pushed) return line_.say(*pushed);
-  log("formation {} broken: {}", lease.formation, pushed.error().message);
-  line_.say(Broken{.formation = lease.formation, .what = pushed.error().message});
+  give_up(lease.formation, pushed.error().message);
 }
 
 void Worker::measure(const Measure& wanted) {
-  Measurement used = meter_.used();
+  Measurement used = meter_.used(job_.feed.loader->counts());
+  used.prep_threads = loader_options(job_.spec().data.loader, *job_.data).prep_threads;
   used.formation = wanted.formation;
-  if (auto looked = look(wanted, used); !looked) return break_formation(looked.error().message);
+  used.tensors = job_.trainer->tensors();
+  if (auto looked = look(wanted, used); !looked) return give_up(wanted.formation, looked.error().message);
   measured_ = wanted;
-  meter_.begin();
+  job_.synthetic = wanted.data == "synthetic" ? std::make_shared<const Batch>() : nullptr;
+  if (wanted.data == "cold") forget_data(job_, std::filesystem::path(terms_.job_file).parent_path());
+  meter_.begin(job_.feed.loader->counts());
   line_.say(used);
 }
 
-/// Exchanges of the sizes asked for, one after the other with everybody.
+/// Into the network, and exchanges of the sizes asked for, one after the other with everybody.
 Result<void> Worker::look(const Measure& wanted, Measurement& seen) {
+  if (wanted.layers) {
+    seen.gflops = multiplication_gflops();
+    const auto batch = job_.feed.loader->batch(0, wanted.batch);
+    if (!batch) return unexpected(batch.error());
+    const auto pass = [&] { job_.trainer->compute(*batch, 1, 0); };
+    pass();  // the first one is slower
+    for (const LayerCost& layer : job_.trainer->layers(pass)) {
+      seen.layers.push_back(layer.name);
+      seen.layer_forward_s.push_back(layer.forward_s);
+      seen.layer_backward_s.push_back(layer.backward_s);
+      seen.layer_parameters.push_back(layer.parameters);
+      seen.layer_output_mb.push_back(layer.output_mb);
+    }
+  }
   constexpr int kTimes = 5;
   for (const std::int64_t bytes : wanted.exchanges) {
     if (!mesh_) return fail("exchanges are timed between workers that stand together");

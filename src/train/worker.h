@@ -68,6 +68,7 @@ class Worker final : public Member {
   Result<void> exchange(std::span<double> losses);
   Result<void> evaluate(StepDone& done);
   void break_formation(const std::string& what);
+  void give_up(std::int64_t formation, const std::string& what);
   void leave_formation();
   void hold(std::int64_t sample, std::int64_t step);
   TrainerState state() const;

@@ -151,15 +151,15 @@ constexpr auto table(const Measure*) {
 constexpr auto table(const Measurement*) {
   using M = Measurement;
   return named("measurement", Field{"formation", &M::formation}, Field{"cpu_s", &M::cpu_s},
-               Field{"peak_mb", &M::peak_mb}, Field{"start_mb", &M::start_mb}, Field{"fetch_s", &M::fetch_s},
+               Field{"peak_mb", &M::peak_mb}, Field{"held_mb", &M::held_mb}, Field{"fetch_s", &M::fetch_s},
                Field{"prep_s", &M::prep_s}, Field{"wait_s", &M::wait_s}, Field{"fetched_mb", &M::fetched_mb},
-               Field{"hits", &M::hits}, Field{"from_peers", &M::from_peers}, Field{"from_storage", &M::from_storage},
-               Field{"peers_failed", &M::peers_failed}, Field{"prepared", &M::prepared},
-               Field{"discarded", &M::discarded}, Field{"prep_threads", &M::prep_threads},
-               Field{"tensors", &M::tensors}, Field{"gflops", &M::gflops}, Field{"layers", &M::layers},
-               Field{"layer_forward_s", &M::layer_forward_s}, Field{"layer_backward_s", &M::layer_backward_s},
-               Field{"layer_parameters", &M::layer_parameters}, Field{"layer_output_mb", &M::layer_output_mb},
-               Field{"exchanges_s", &M::exchanges_s});
+               Field{"storage_mb", &M::storage_mb}, Field{"hits", &M::hits}, Field{"from_peers", &M::from_peers},
+               Field{"from_storage", &M::from_storage}, Field{"peers_failed", &M::peers_failed},
+               Field{"prepared", &M::prepared}, Field{"discarded", &M::discarded},
+               Field{"prep_threads", &M::prep_threads}, Field{"tensors", &M::tensors}, Field{"gflops", &M::gflops},
+               Field{"layers", &M::layers}, Field{"layer_forward_s", &M::layer_forward_s},
+               Field{"layer_backward_s", &M::layer_backward_s}, Field{"layer_parameters", &M::layer_parameters},
+               Field{"layer_output_mb", &M::layer_output_mb}, Field{"exchanges_s", &M::exchanges_s});
 }
 
 template <class T>
