@@ -43,7 +43,7 @@ std::size_t rounded(std::size_t bytes) { return (bytes + kPage - 1) / kPage * kP
 
 // A lock of an open file goes with its process, however that ends, and is nobody else's, as a process number may be.
 struct flock byte_lock(off_t byte, off_t count = 1) {
-  struct flock lock {};
+  struct flock lock{};
   lock.l_type = F_WRLCK;
   lock.l_whence = SEEK_SET;
   lock.l_start = byte;
@@ -121,7 +121,7 @@ Result<std::unique_ptr<MeetingPlace>> MeetingPlace::enter(const Options& options
     const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (file < 0) return fail("{}: {}", path, std::strerror(errno));
     std::unique_ptr<MeetingPlace> place(new MeetingPlace(path, file, options));
-    struct stat status {};
+    struct stat status{};
     if (::fstat(file, &status) != 0 || status.st_uid != ::geteuid()) return fail("{}: it is another user's", path);
     if (!take_door(file, options.patience)) {
       place->abandon();
@@ -143,7 +143,7 @@ Result<void> MeetingPlace::come_in(const Options& options) {
   if (empty && (::ftruncate(file_, 0) != 0 || ::ftruncate(file_, static_cast<off_t>(size)) != 0 ||
                 ::posix_fallocate(file_, 0, static_cast<off_t>(rounded(sizeof(Head)) + common_bytes_)) != 0))
     return fail("no memory for {} bytes: {}", common_bytes_, std::strerror(errno));
-  struct stat status {};
+  struct stat status{};
   if (::fstat(file_, &status) != 0 || status.st_size < static_cast<off_t>(rounded(sizeof(Head))))
     return fail("what others share there is of another kind");
   // Of a place that others made in other sizes only the head is looked at.
@@ -151,8 +151,8 @@ Result<void> MeetingPlace::come_in(const Options& options) {
   if (memory == MAP_FAILED) return fail("mapping {} bytes: {}", size, std::strerror(errno));
   memory_ = static_cast<std::byte*>(memory);
   if (empty) {
-    auto* fresh = new (memory_) Head{
-        .magic = Head::kMagic, .key = options.key, .common_bytes = common_bytes_, .own_bytes = own_bytes_};
+    auto* fresh = new (memory_)
+        Head{.magic = Head::kMagic, .key = options.key, .common_bytes = common_bytes_, .own_bytes = own_bytes_};
     make_mutex(fresh->mutex);
   }
   const auto& there = head();
@@ -177,7 +177,7 @@ Result<void> MeetingPlace::take_seat() {
 bool MeetingPlace::only_member() const { return !byte_taken(file_, 1, kMembers); }
 
 bool MeetingPlace::has_name() const {
-  struct stat own {}, named {};
+  struct stat own{}, named{};
   return ::fstat(file_, &own) == 0 && ::stat(path_.c_str(), &named) == 0 && own.st_ino == named.st_ino &&
          own.st_dev == named.st_dev;
 }
@@ -199,8 +199,8 @@ std::span<std::byte> MeetingPlace::part(int member) const {
 bool MeetingPlace::lock() {
   timespec now{};
   ::clock_gettime(CLOCK_MONOTONIC, &now);
-  const auto end = time_of(Seconds(static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9) +
-                           patience_);
+  const auto end =
+      time_of(Seconds(static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9) + patience_);
   const int error = ::pthread_mutex_clocklock(&head().mutex, CLOCK_MONOTONIC, &end);
   if (error == EOWNERDEAD) ::pthread_mutex_consistent(&head().mutex);
   MAYFLY_CHECK(error == 0 || error == EOWNERDEAD || error == ETIMEDOUT, "a mutex that can be locked");

@@ -20,11 +20,11 @@ class MeetingPlace {
   static constexpr int kMembers = 32;  ///< at most, at a time
 
   struct Options {
-    std::string name{};           ///< up to 64 letters, digits, '-', '_' and '.'
-    std::uint64_t key = 0;        ///< of what the members must agree on
+    std::string name{};     ///< up to 64 letters, digits, '-', '_' and '.'
+    std::uint64_t key = 0;  ///< of what the members must agree on
     std::size_t common_bytes = 0;
-    std::size_t own_bytes = 0;    ///< of each member, there from the start or entering fails
-    Seconds patience{5};          ///< with somebody that stopped in the doorway or with the lock
+    std::size_t own_bytes = 0;  ///< of each member, there from the start or entering fails
+    Seconds patience{5};        ///< with somebody that stopped in the doorway or with the lock
   };
   /// Makes the place where there is none. What a place of dead members held is forgotten: it is all zeros again. An
   /// error: it is another user's, of another key, full, or there is no memory.

@@ -257,7 +257,8 @@ std::optional<std::int64_t> SharedPrep::unclaimed() {
   const double oldest = seconds_now() - lease().count();
   for (const auto& buffer : buffers()) {
     const bool has = buffer.state == Buffer::ready || (buffer.state == Buffer::preparing && buffer.since > oldest);
-    if (has && buffer.chunk >= first && buffer.chunk < end) there[static_cast<std::size_t>(buffer.chunk - first)] = true;
+    if (has && buffer.chunk >= first && buffer.chunk < end)
+      there[static_cast<std::size_t>(buffer.chunk - first)] = true;
   }
   const auto gap = std::find(there.begin(), there.end(), false);
   if (gap == there.end()) return std::nullopt;
@@ -354,10 +355,9 @@ std::span<SharedPrep::Buffer> SharedPrep::buffers() const {
 }
 
 std::span<float> SharedPrep::inputs_of(int buffer) const {
-  const auto bytes =
-      aligned(options_.inputs * sizeof(float)) + aligned(options_.labels * sizeof(std::int64_t));
-  auto* start = place_->part(buffer / options_.buffers).data() +
-                static_cast<std::size_t>(buffer % options_.buffers) * bytes;
+  const auto bytes = aligned(options_.inputs * sizeof(float)) + aligned(options_.labels * sizeof(std::int64_t));
+  auto* start =
+      place_->part(buffer / options_.buffers).data() + static_cast<std::size_t>(buffer % options_.buffers) * bytes;
   return {reinterpret_cast<float*>(start), options_.inputs};
 }
 

@@ -31,12 +31,12 @@ namespace mayfly {
 class SharedPrep {
  public:
   struct Options {
-    std::string name{};        ///< jobs that give the same meet
-    std::uint64_t key = 0;     ///< of what they must agree on: data and order
-    std::size_t inputs = 0;    ///< floats of a chunk
-    std::size_t labels = 0;    ///< of a chunk
-    int buffers = 8;           ///< chunks that each member has shared memory for
-    int ahead = 8;             ///< chunks behind the one asked for that are worth preparing
+    std::string name{};      ///< jobs that give the same meet
+    std::uint64_t key = 0;   ///< of what they must agree on: data and order
+    std::size_t inputs = 0;  ///< floats of a chunk
+    std::size_t labels = 0;  ///< of a chunk
+    int buffers = 8;         ///< chunks that each member has shared memory for
+    int ahead = 8;           ///< chunks behind the one asked for that are worth preparing
     Seconds patience{10};
   };
   struct Counts {

@@ -32,13 +32,14 @@ class SharedPrepTest : public testing::Test {
  protected:
   SharedPrepTest()
       : board_(new(::mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) Board{}),
-        options_{.name = fmt::format("test-{}-{}", ::getpid(), testing::UnitTest::GetInstance()->random_seed() + count_++),
-                 .key = 1,
-                 .inputs = 100,
-                 .labels = 3,
-                 .buffers = 4,
-                 .ahead = 4,
-                 .patience = Seconds(60)} {}
+        options_{
+            .name = fmt::format("test-{}-{}", ::getpid(), testing::UnitTest::GetInstance()->random_seed() + count_++),
+            .key = 1,
+            .inputs = 100,
+            .labels = 3,
+            .buffers = 4,
+            .ahead = 4,
+            .patience = Seconds(60)} {}
   ~SharedPrepTest() override {
     for (const auto child : children_) {
       ::kill(child, SIGKILL);
