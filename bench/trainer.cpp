@@ -71,7 +71,7 @@ int main(int argc, char** argv) {
   for (int round = -3; round < rounds; ++round) {
     std::iota(samples.begin(), samples.end(), (round + 3) % 7 * kBatch);
     const double start = cpu_seconds();
-    (*trainer)->compute(*data, samples, 1, 0);
+    (*trainer)->compute(*read_batch(*data, samples), 1, 0);
     (*trainer)->apply(0, 1);
     const double middle = cpu_seconds();
     plain_step(**network, sgd, *data, samples);

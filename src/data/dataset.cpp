@@ -1,6 +1,7 @@
 #include "data/dataset.h"
 
-#include <algorithm>
+#include <functional>
+#include <numeric>
 #include <string>
 
 #include "base/check.h"
@@ -19,11 +20,15 @@ class CountDataset final : public Dataset {
   std::vector<int> shape() const override { return {}; }
   int labels() const override { return 1; }
   int classes() const override { return static_cast<int>(samples_); }
-  void read(std::span<const std::int64_t> samples, std::span<float> inputs,
-            std::span<std::int64_t> labels) const override {
-    MAYFLY_CHECK(inputs.size() == samples.size() && labels.size() == samples.size(), "room for the samples");
-    std::copy(samples.begin(), samples.end(), labels.begin());
-    std::fill(inputs.begin(), inputs.end(), 0.0f);
+  Result<void> fetch(std::int64_t, std::vector<std::byte>& raw) const override {
+    raw.clear();
+    return {};
+  }
+  Result<void> prepare(std::int64_t sample, std::span<const std::byte>, std::span<float> inputs,
+                       std::span<std::int64_t> labels) const override {
+    labels[0] = sample;
+    inputs[0] = 0;
+    return {};
   }
 
  private:
@@ -44,16 +49,16 @@ class SyntheticDataset final : public Dataset {
   std::vector<int> shape() const override { return spec_.shape; }
   int labels() const override { return 1; }
   int classes() const override { return spec_.classes; }
-  void read(std::span<const std::int64_t> samples, std::span<float> inputs,
-            std::span<std::int64_t> labels) const override {
-    MAYFLY_CHECK(inputs.size() == samples.size() * length_ && labels.size() == samples.size(), "room for the samples");
-    for (std::size_t i = 0; i < samples.size(); ++i) {
-      MAYFLY_CHECK(samples[i] >= 0 && samples[i] < size(), "a sample of the data set");
-      Rng rng(Rng(spec_.seed).bits() ^ static_cast<std::uint64_t>(samples[i]));
-      const auto input = inputs.subspan(i * length_, length_);
-      for (auto& number : input) number = static_cast<float>(rng.normal());
-      labels[i] = ruled_class(input);
-    }
+  Result<void> fetch(std::int64_t, std::vector<std::byte>& raw) const override {
+    raw.clear();
+    return {};
+  }
+  Result<void> prepare(std::int64_t sample, std::span<const std::byte>, std::span<float> inputs,
+                       std::span<std::int64_t> labels) const override {
+    Rng rng(Rng(spec_.seed).bits() ^ static_cast<std::uint64_t>(sample));
+    for (auto& number : inputs) number = static_cast<float>(rng.normal());
+    labels[0] = ruled_class(inputs);
+    return {};
   }
 
  private:
@@ -85,17 +90,19 @@ class TextDataset final : public Dataset {
   std::vector<int> shape() const override { return {context_}; }
   int labels() const override { return context_; }
   int classes() const override { return 256; }
-  void read(std::span<const std::int64_t> samples, std::span<float> inputs,
-            std::span<std::int64_t> labels) const override {
-    MAYFLY_CHECK(inputs.size() == samples.size() * length() && labels.size() == inputs.size(), "room for the samples");
-    for (std::size_t i = 0; i < samples.size(); ++i) {
-      MAYFLY_CHECK(samples[i] >= 0 && samples[i] < size(), "a sample of the data set");
-      const auto* window = text_.data() + static_cast<std::size_t>(samples[i]) * length();
-      for (std::size_t k = 0; k < length(); ++k) {
-        inputs[i * length() + k] = static_cast<std::uint8_t>(window[k]);
-        labels[i * length() + k] = static_cast<std::uint8_t>(window[k + 1]);
-      }
+  Result<void> fetch(std::int64_t sample, std::vector<std::byte>& raw) const override {
+    const auto window =
+        std::as_bytes(std::span(text_).subspan(static_cast<std::size_t>(sample) * length(), length() + 1));
+    raw.assign(window.begin(), window.end());
+    return {};
+  }
+  Result<void> prepare(std::int64_t, std::span<const std::byte> raw, std::span<float> inputs,
+                       std::span<std::int64_t> labels) const override {
+    for (std::size_t k = 0; k < inputs.size(); ++k) {
+      inputs[k] = static_cast<float>(raw[k]);
+      labels[k] = static_cast<std::int64_t>(raw[k + 1]);
     }
+    return {};
   }
 
  private:
@@ -152,6 +159,27 @@ std::string shown_shape(const Dataset& data) {
 }
 
 }  // namespace
+
+std::size_t Dataset::length() const {
+  const auto sides = shape();
+  return std::accumulate(sides.begin(), sides.end(), std::size_t{1}, std::multiplies<>());
+}
+
+Result<void> Dataset::read(std::span<const std::int64_t> samples, std::span<float> inputs,
+                           std::span<std::int64_t> labels) const {
+  const auto floats = length();
+  const auto names = static_cast<std::size_t>(this->labels());
+  MAYFLY_CHECK(inputs.size() == samples.size() * floats && labels.size() == samples.size() * names,
+               "room for the samples");
+  std::vector<std::byte> raw;
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    MAYFLY_CHECK(samples[i] >= 0 && samples[i] < size(), "a sample of the data set");
+    if (auto fetched = fetch(samples[i], raw); !fetched) return fetched;
+    const auto done = prepare(samples[i], raw, inputs.subspan(i * floats, floats), labels.subspan(i * names, names));
+    if (!done) return done;
+  }
+  return {};
+}
 
 Result<std::unique_ptr<Dataset>> open_dataset(const DataSpec& spec, const ModelSpec& model,
                                               const std::filesystem::path& folder) {

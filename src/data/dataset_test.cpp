@@ -18,17 +18,17 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Batch {
+struct Samples {
   std::vector<float> inputs{};
   std::vector<std::int64_t> labels{};
 };
 
-Batch read(const Dataset& data, const std::vector<std::int64_t>& samples) {
+Samples read(const Dataset& data, const std::vector<std::int64_t>& samples) {
   const auto shape = data.shape();
   const auto length = std::accumulate(shape.begin(), shape.end(), std::size_t{1}, std::multiplies<>());
-  Batch batch{.inputs = std::vector<float>(samples.size() * length),
-              .labels = std::vector<std::int64_t>(samples.size() * static_cast<std::size_t>(data.labels()))};
-  data.read(samples, batch.inputs, batch.labels);
+  Samples batch{.inputs = std::vector<float>(samples.size() * length),
+                .labels = std::vector<std::int64_t>(samples.size() * static_cast<std::size_t>(data.labels()))};
+  EXPECT_TRUE(data.read(samples, batch.inputs, batch.labels));
   return batch;
 }
 

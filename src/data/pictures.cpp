@@ -42,27 +42,30 @@ Result<IdxHeader> parse_idx_header(std::string_view bytes, const std::string& fi
 
 class PictureDataset final : public Dataset {
  public:
-  explicit PictureDataset(Pictures pictures) : pictures_(std::move(pictures)) {}
+  explicit PictureDataset(Pictures pictures)
+      : pictures_(std::move(pictures)), length_(pictures_.pixels.size() / pictures_.labels.size()) {}
   std::int64_t size() const override { return static_cast<std::int64_t>(pictures_.labels.size()); }
   std::vector<int> shape() const override { return {pictures_.size.begin(), pictures_.size.end()}; }
   int labels() const override { return 1; }
   int classes() const override { return pictures_.classes; }
-  void read(std::span<const std::int64_t> samples, std::span<float> inputs,
-            std::span<std::int64_t> labels) const override {
-    const auto length = pictures_.pixels.size() / pictures_.labels.size();
-    MAYFLY_CHECK(inputs.size() == samples.size() * length && labels.size() == samples.size(), "room for the samples");
-    for (std::size_t i = 0; i < samples.size(); ++i) {
-      MAYFLY_CHECK(samples[i] >= 0 && samples[i] < size(), "a sample of the data set");
-      const auto at = static_cast<std::size_t>(samples[i]);
-      const auto* first = pictures_.pixels.data() + at * length;
-      std::transform(first, first + length, inputs.data() + i * length,
-                     [](std::uint8_t pixel) { return static_cast<float>(pixel) / 127.5f - 1; });
-      labels[i] = pictures_.labels[at];
-    }
+  Result<void> fetch(std::int64_t sample, std::vector<std::byte>& raw) const override {
+    const auto* first = pixels().data() + static_cast<std::size_t>(sample) * length_;
+    raw.assign(first, first + length_);
+    return {};
+  }
+  Result<void> prepare(std::int64_t sample, std::span<const std::byte> raw, std::span<float> inputs,
+                       std::span<std::int64_t> labels) const override {
+    std::transform(raw.begin(), raw.end(), inputs.begin(),
+                   [](std::byte pixel) { return static_cast<float>(pixel) / 127.5f - 1; });
+    labels[0] = pictures_.labels[static_cast<std::size_t>(sample)];
+    return {};
   }
 
  private:
+  std::span<const std::byte> pixels() const { return std::as_bytes(std::span(pictures_.pixels)); }
+
   Pictures pictures_;
+  std::size_t length_;
 };
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "data/batch.h"
 #include "data/dataset.h"
 #include "data/safetensors.h"
 #include "job/train_spec.h"
@@ -53,8 +54,7 @@ class Trainer {
   /// sample's place in the run, alone. No samples: the gradient is 0. Replaces an earlier computation that was not
   /// applied. `ready` is called from within, with parts [first, first + count) of exchange() that are final.
   using Ready = std::function<void(std::size_t first, std::size_t count)>;
-  virtual double compute(const Dataset& data, std::span<const std::int64_t> samples, double share, std::int64_t place,
-                         const Ready& ready = {}) = 0;
+  virtual double compute(const Batch& batch, double share, std::int64_t place, const Ready& ready = {}) = 0;
   /// What the workers add up between the two halves: gradients times share (as they are where the job adds up losses),
   /// running statistics and what counters gained, times share, in one piece. Shares of a step must add up to 1. Valid
   /// until the next compute().
@@ -76,8 +76,10 @@ class Trainer {
   virtual FlatMoments moments() = 0;
   virtual void set_moments(const FlatMoments& moments) = 0;
 
-  /// Sums over the samples of a data set, without a trace in the state.
-  virtual Evaluation evaluate(const Dataset& data, std::span<const std::int64_t> samples) = 0;
+  /// Sums over a batch, without a trace in the state.
+  virtual Evaluation evaluate(const Batch& batch) = 0;
+  /// The same over any number of samples of a data set, which this thread reads.
+  Result<Evaluation> evaluate(const Dataset& data, std::span<const std::int64_t> samples);
 
   /// Weights and running statistics; moments of the optimiser (all of them, 0 before the first step). Views into the
   /// live tensors: valid until the next call of anything else.

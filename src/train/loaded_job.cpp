@@ -48,6 +48,7 @@ Result<LoadedJob> loaded_job(const Welcome& welcome) {
   if (!trainer) return unexpected(trainer.error());
   loaded.trainer = std::move(*trainer);
   loaded.order.emplace(loaded.data->size(), spec.seed);
+  loaded.feed = make_feed(spec.data.loader, *loaded.data, *loaded.order);
   loaded.ready = {.samples = loaded.data->size(),
                   .parameters = loaded.trainer->parameters(),
                   .state_mb = state_megabytes(*loaded.trainer),
@@ -55,12 +56,6 @@ Result<LoadedJob> loaded_job(const Welcome& welcome) {
   log("ready: {} samples, {} parameters, loaded in {:.2f} s", loaded.ready.samples, loaded.ready.parameters,
       loaded.ready.load_s);
   return loaded;
-}
-
-std::vector<std::int64_t> samples_at(const SampleOrder& order, std::int64_t first, std::int64_t count) {
-  std::vector<std::int64_t> samples(static_cast<std::size_t>(count));
-  for (auto& sample : samples) sample = order.sample_at(first++);
-  return samples;
 }
 
 Result<TrainerState> restore(Trainer& trainer, const std::string& checkpoint, std::int64_t sample) {

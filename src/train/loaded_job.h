@@ -9,6 +9,7 @@
 #include "base/result.h"
 #include "data/checkpoint.h"
 #include "data/dataset.h"
+#include "data/feed.h"
 #include "data/order.h"
 #include "job/job_spec.h"
 #include "nn/trainer.h"
@@ -21,14 +22,12 @@ struct LoadedJob {
   JobSpec job{};  ///< with a `train` block
   std::unique_ptr<Dataset> data{}, validation{};
   std::optional<SampleOrder> order{};
+  Feed feed{};                         ///< of the training data; goes before it
   std::unique_ptr<Trainer> trainer{};  ///< none: nothing was loaded yet
   Ready ready{};                       ///< what the controller is told of it
   const TrainSpec& spec() const { return *job.train; }
 };
 Result<LoadedJob> loaded_job(const Welcome& welcome);
-
-/// The samples at places [first, first + count) of the order.
-std::vector<std::int64_t> samples_at(const SampleOrder& order, std::int64_t first, std::int64_t count);
 
 /// Gives the trainer the state of a checkpoint, which must hold this many samples; empty: first weights, of sample 0.
 /// Where it fails the weights may be garbage.

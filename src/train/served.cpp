@@ -11,14 +11,16 @@ namespace {
 using Clock = std::chrono::steady_clock;
 double since(Clock::time_point start) { return Seconds(Clock::now() - start).count(); }
 
-void evaluate(LoadedJob& job, Pushed& pushed) {
-  if (!job.validation) return;
+Result<void> evaluate(LoadedJob& job, Pushed& pushed) {
+  if (!job.validation) return {};
   std::vector<std::int64_t> samples(static_cast<std::size_t>(job.validation->size()));
   std::iota(samples.begin(), samples.end(), 0);
   const auto sums = job.trainer->evaluate(*job.validation, samples);
-  if (sums.labels <= 0) return;
-  pushed.validation_loss = sums.loss_sum / sums.labels;
-  pushed.accuracy = sums.correct / sums.labels;
+  if (!sums) return unexpected(sums.error());
+  if (sums->labels <= 0) return {};
+  pushed.validation_loss = sums->loss_sum / sums->labels;
+  pushed.accuracy = sums->correct / sums->labels;
+  return {};
 }
 
 }  // namespace
@@ -51,7 +53,7 @@ Result<Pushed> Served::work(const Lease& lease, LoadedJob& job) {
   if (done_ && done_->formation == lease.formation && done_->lease == lease.lease) return *done_;
   Pushed pushed{.formation = lease.formation, .lease = lease.lease};
   auto done = pull(lease, *job.trainer, pushed);
-  if (done && lease.evaluate) evaluate(job, pushed);
+  if (done && lease.evaluate) done = evaluate(job, pushed);
   if (done && lease.samples > 0) done = train(lease, job, pushed);
   if (!done) {
     detach();
@@ -75,16 +77,20 @@ Result<void> Served::train(const Lease& lease, LoadedJob& job, Pushed& pushed) {
   auto& trainer = *job.trainer;
   const bool adds_up = job.spec().sum;
   const double share = adds_up ? 1 : lease.share;
-  const auto samples = samples_at(*job.order, lease.first_sample, lease.samples);
   Throttle throttle(options_.cpu_share);
-  client_->begin_push(lease.lease, trainer.exchange());
   auto start = Clock::now();
   throttle.begin();
-  const double loss =
-      trainer.compute(*job.data, samples, share, lease.first_sample, [&](std::size_t first, std::size_t count) {
-        throttle.hold();  // a slower processor would not have got here yet
-        client_->push(first, count);
-      });
+  const auto batch = job.feed.loader->batch(lease.first_sample, lease.samples);
+  throttle.hold();
+  if (!batch) return unexpected(batch.error());
+  pushed.wait_s = since(start);
+  client_->begin_push(lease.lease, trainer.exchange());
+  start = Clock::now();
+  throttle.begin();
+  const double loss = trainer.compute(*batch, share, lease.first_sample, [&](std::size_t first, std::size_t count) {
+    throttle.hold();  // a slower processor would not have got here yet
+    client_->push(first, count);
+  });
   trainer.finish_push(share);
   throttle.hold();
   pushed.loss = adds_up ? loss / static_cast<double>(lease.samples) : loss;

@@ -184,10 +184,17 @@ Result<void> Worker::train(const Proceed& lease, StepDone done) {
   const bool adds_up = job_.spec().sum;
   const double share = adds_up ? 1 : total > 0 ? static_cast<double>(*own) / static_cast<double>(total) : 0;
 
+  job_.feed.loader->expect(first, *own, total);
   auto start = Clock::now();
   Throttle throttle(options_.cpu_share);
   throttle.begin();
-  const double loss = job_.trainer->compute(*job_.data, samples_at(*job_.order, first, *own), share, first);
+  const auto batch = job_.feed.loader->batch(first, *own);
+  throttle.hold();
+  if (!batch) return unexpected(batch.error());
+  done.wait_s = since(start);
+  start = Clock::now();
+  throttle.begin();
+  const double loss = job_.trainer->compute(*batch, share, first);
   throttle.hold();
   done.compute_s = since(start);
   start = Clock::now();
@@ -211,7 +218,8 @@ Result<void> Worker::train(const Proceed& lease, StepDone done) {
 Result<void> Worker::evaluate(StepDone& done) {
   if (!job_.validation) return {};
   const auto part = job_.trainer->evaluate(*job_.validation, slice(job_.validation->size(), form_->rank, form_->size));
-  std::array<double, 3> sums = {part.loss_sum, part.correct, part.labels};
+  if (!part) return unexpected(part.error());
+  std::array<double, 3> sums = {part->loss_sum, part->correct, part->labels};
   if (auto summed = mesh_->sum(std::span<double>(sums)); !summed) return summed;
   if (form_->rank == 0 && sums[2] > 0) {
     done.validation_loss = sums[0] / sums[2];

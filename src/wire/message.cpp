@@ -51,14 +51,15 @@ constexpr auto table(const StepDone*) {
   return named("step-done", Field{"formation", &StepDone::formation}, Field{"first_sample", &StepDone::first_sample},
                Field{"samples", &StepDone::samples}, Field{"loss", &StepDone::loss, kAnything},
                Field{"compute_s", &StepDone::compute_s}, Field{"exchange_s", &StepDone::exchange_s},
-               Field{"validation_loss", &StepDone::validation_loss, kAnything}, Field{"accuracy", &StepDone::accuracy});
+               Field{"wait_s", &StepDone::wait_s}, Field{"validation_loss", &StepDone::validation_loss, kAnything},
+               Field{"accuracy", &StepDone::accuracy});
 }
 constexpr auto table(const Pushed*) {
   return named("pushed", Field{"formation", &Pushed::formation}, Field{"lease", &Pushed::lease},
                Field{"sample", &Pushed::sample}, Field{"loss", &Pushed::loss, kAnything},
                Field{"compute_s", &Pushed::compute_s}, Field{"pull_s", &Pushed::pull_s},
-               Field{"push_s", &Pushed::push_s}, Field{"validation_loss", &Pushed::validation_loss, kAnything},
-               Field{"accuracy", &Pushed::accuracy});
+               Field{"push_s", &Pushed::push_s}, Field{"wait_s", &Pushed::wait_s},
+               Field{"validation_loss", &Pushed::validation_loss, kAnything}, Field{"accuracy", &Pushed::accuracy});
 }
 constexpr auto table(const Broken*) {
   return named("broken", Field{"formation", &Broken::formation}, Field{"what", &Broken::what});

@@ -18,7 +18,7 @@ namespace mayfly {
 // formation's number is never used again, so whoever is late is told apart by it.
 
 /// Bumped when an older peer would misunderstand.
-inline constexpr int kProtocol = 3;
+inline constexpr int kProtocol = 4;
 
 // From a worker.
 
@@ -57,10 +57,11 @@ struct Formed {
 struct StepDone {
   std::int64_t formation = 0;
   std::int64_t first_sample = 0;
-  std::int64_t samples = 0;  ///< of all workers
-  double loss = 0;           ///< mean over them
-  double compute_s = 0;      ///< of this worker, for its own part
-  double exchange_s = 0;     ///< waiting for the others included
+  std::int64_t samples = 0;        ///< of all workers
+  double loss = 0;                 ///< mean over them
+  double compute_s = 0;            ///< of this worker, for its own part
+  double exchange_s = 0;           ///< waiting for the others included
+  std::optional<double> wait_s{};  ///< for data, before computing
   std::optional<double> validation_loss{};
   std::optional<double> accuracy{};
   bool operator==(const StepDone&) const = default;
@@ -73,8 +74,9 @@ struct Pushed {
   std::int64_t sample = 0;  ///< state of the parameters it was computed with
   double loss = 0;          ///< mean over the lease
   double compute_s = 0;
-  double pull_s = 0;  ///< waiting for the servers included
-  double push_s = 0;  ///< what of it came after computing
+  double pull_s = 0;               ///< waiting for the servers included
+  double push_s = 0;               ///< what of it came after computing
+  std::optional<double> wait_s{};  ///< for data, before computing
   std::optional<double> validation_loss{};
   std::optional<double> accuracy{};
   bool operator==(const Pushed&) const = default;

@@ -20,7 +20,7 @@ void check_pictures(const mayfly::Pictures& pictures) {
   const std::vector<std::int64_t> last{data->size() - 1};
   std::vector<float> inputs(length);
   std::vector<std::int64_t> labels(1);
-  data->read(last, inputs, labels);
+  require(data->read(last, inputs, labels).has_value(), "what is in memory can be read");
   for (const float light : inputs) require(light >= -1 && light <= 1, "light is from -1 to 1");
 }
 
