@@ -112,6 +112,7 @@ Result<void> SharedPrep::take(std::int64_t chunk, const Prepare& prepare, std::s
   Result<void> taken{};
   for (bool done = false; !done && taken;) {
     const auto next = plan(chunk);
+    if (next.what == Plan::wait && stopped_) taken = fail("no longer wanted");
     if (next.what == Plan::wait) place_->await_change(next.changes, kLook);
     if (next.what == Plan::copy) done = copy(next, inputs, labels);
     if (next.what == Plan::alone) {

@@ -52,9 +52,12 @@ class SharedPrep {
   static MeetingPlace::Options place_of(const Options& options);
   ~SharedPrep();
 
-  /// The chunk, from another or by preparing it, and meanwhile others that will be wanted. An error is `prepare`'s.
+  /// The chunk, from another or by preparing it, and meanwhile others that will be wanted. An error is `prepare`'s, or
+  /// that it was stopped.
   Result<void> take(std::int64_t chunk, const Prepare& prepare, std::span<float> inputs,
                     std::span<std::int64_t> labels);
+  /// Whoever waits for other members gets an error, now and later.
+  void stop() { stopped_ = true; }
   Counts counts() const;
   /// Members in step, itself included; 0: it goes alone.
   int in_step();
@@ -95,6 +98,7 @@ class SharedPrep {
   const Options options_;
   const std::unique_ptr<MeetingPlace> place_;
   std::atomic<bool> alone_ = false;  ///< for good: the place cannot be used any more
+  std::atomic<bool> stopped_ = false;
   std::atomic<std::int64_t> prepared_ = 0, received_ = 0, left_behind_ = 0;
 
   // Under the place's lock.

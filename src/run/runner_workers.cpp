@@ -74,8 +74,12 @@ void Runner::on_server_ready(WorkerId worker, const Ready& message) {
 
 void Runner::on_ready(WorkerId worker, const Ready& message) {
   const auto found = members_.find(worker);
-  if (found == members_.end() || found->second.ready) return;
+  if (found == members_.end()) return;
   Member& member = found->second;
+  // Also of one that was here before this process, or was cut off for a while: it missed what was said meanwhile.
+  member.cache = message.cache.value_or("");
+  if (!member.cache.empty()) tell_neighbours();
+  if (member.ready) return;
   member.ready = true;
   failed_starts_ = 0;
   remark(fmt::format("{}{} is ready: {} parameters, {:.2f} MB of state, loaded in {:.2f} s", member.server ? "s" : "w",
@@ -107,6 +111,16 @@ void Runner::on_ready(WorkerId worker, const Ready& message) {
   // Those of an earlier controller still count as there, and a machine too many would be sent away at once.
   if (phase_ == Phase::attaching) return held_.push_back(joined);
   tell_at_boundary(joined, Seconds(2));
+}
+
+void Runner::tell_neighbours() {
+  Neighbours neighbours;
+  for (const auto& [worker, member] : members_) {
+    if (member.cache.empty()) continue;
+    neighbours.workers.push_back(worker);
+    neighbours.addresses.push_back(member.cache);
+  }
+  for (const int worker : neighbours.workers) desk_->send(worker, neighbours);
 }
 
 void Runner::on_unable(WorkerId worker, const Unable& message) {
@@ -181,6 +195,7 @@ void Runner::lose(WorkerId worker, const std::string& why) {
   crew_->gone(worker);
   desk_->drop(worker);
   if (member.launch >= 0) machines_->kill(member.launch);
+  if (!member.cache.empty()) tell_neighbours();
   std::erase_if(held_, [&](const Event& event) {
     const auto* joined = std::get_if<Joined>(&event);
     return joined != nullptr && joined->worker == worker;

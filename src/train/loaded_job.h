@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -27,7 +28,10 @@ struct LoadedJob {
   Ready ready{};                       ///< what the controller is told of it
   const TrainSpec& spec() const { return *job.train; }
 };
-Result<LoadedJob> loaded_job(const Welcome& welcome);
+/// How a job whose workers' caches are to be one gets at the others', which must outlive it.
+using OpenPeers = std::function<Result<PeerCaches*>()>;
+/// Without `peers` the cache is its own.
+Result<LoadedJob> loaded_job(const Welcome& welcome, const OpenPeers& peers = {});
 
 /// Gives the trainer the state of a checkpoint, which must hold this many samples; empty: first weights, of sample 0.
 /// Where it fails the weights may be garbage.

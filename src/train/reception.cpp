@@ -36,8 +36,7 @@ Result<std::unique_ptr<Reception>> Reception::open(Options options, Serve serve)
     return fail("listening on {}: {}", options.address, std::strerror(error));
   }
   auto address = fmt::format("{}:{}", options.address, ntohs(place.sin_port));
-  return std::unique_ptr<Reception>(
-      new Reception(std::move(options), std::move(serve), listener, std::move(address)));
+  return std::unique_ptr<Reception>(new Reception(std::move(options), std::move(serve), listener, std::move(address)));
 }
 
 Reception::Reception(Options options, Serve serve, int listener, std::string address)

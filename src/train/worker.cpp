@@ -27,9 +27,8 @@ std::vector<std::int64_t> slice(std::int64_t size, int rank, int ranks) {
 
 Worker::Worker(Options options)
     : options_(std::move(options)),
-      served_({.credentials = options_.line.credentials,
-               .network = options_.network ? std::make_shared<EmulatedNetwork>(*options_.network) : nullptr,
-               .cpu_share = options_.cpu_share},
+      emulated_(options_.network ? std::make_shared<EmulatedNetwork>(*options_.network) : nullptr),
+      served_({.credentials = options_.line.credentials, .network = emulated_, .cpu_share = options_.cpu_share},
               breaker_),
       line_([this] {
         auto line = options_.line;
@@ -50,6 +49,8 @@ Result<void> Worker::obey(Message message) {
     attach(*servers);
   } else if (const auto* own = std::get_if<Lease>(&message)) {
     if (served_.formation() == own->formation) take(*own);
+  } else if (const auto* neighbours = std::get_if<Neighbours>(&message)) {
+    meet_neighbours(*neighbours);
   } else if (const auto* write = std::get_if<WriteCheckpoint>(&message)) {
     if (current(write->formation)) write_checkpoint();
   } else if (const auto* halt = std::get_if<Halt>(&message)) {
@@ -68,10 +69,14 @@ Result<void> Worker::load(const Welcome& welcome) {
     auto network = NetworkDevice::open(options_.interface);
     if (!network) return unexpected(network.error());
     if (options_.cpu_share) use_threads(1);  // only one is stretched
-    auto job = loaded_job(welcome);
+    auto job = loaded_job(welcome, [this] { return open_peers(); });
     if (!job) return unexpected(job.error());
     network_ = std::move(*network);
     job_ = std::move(*job);
+    if (peers_) {
+      peers_->serve(job_.feed.partitioned.get());
+      job_.ready.cache = peers_->address();
+    }
     hold(0, 0);
   }
   line_.say(job_.ready);
@@ -212,6 +217,7 @@ Result<void> Worker::train(const Proceed& lease, StepDone done) {
   pending_ =
       Pending{.first = lease.committed, .samples = total, .step = lease.step, .workers = form_->size, .done = done};
   line_.say(done);
+  report_feed(false);
   return {};
 }
 
@@ -257,7 +263,10 @@ void Worker::attach(const Attach& servers) {
 
 void Worker::take(const Lease& lease) {
   const auto pushed = served_.work(lease, job_);
-  if (pushed) return line_.say(*pushed);
+  if (pushed) {
+    line_.say(*pushed);
+    return report_feed(false);
+  }
   log("formation {} broken: {}", lease.formation, pushed.error().message);
   line_.say(Broken{.formation = lease.formation, .what = pushed.error().message});
 }

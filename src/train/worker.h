@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -12,6 +13,7 @@
 #include "train/loaded_job.h"
 #include "train/member.h"
 #include "train/mesh.h"
+#include "train/peer_caches.h"
 #include "train/served.h"
 
 namespace mayfly {
@@ -28,6 +30,7 @@ class Worker final : public Member {
     std::optional<double> cpu_share{};        ///< of a core
   };
   explicit Worker(Options options);
+  ~Worker();
 
  private:
   /// A step whose gradients are summed and whose word is awaited.
@@ -44,7 +47,7 @@ class Worker final : public Member {
   Result<void> obey(Message message) override;
   void drop() override;
   void save_what_it_has() override;
-  void finish() override { writer_.finish(); }
+  void finish() override;
 
   // Each returns an error where the worker cannot go on at all.
   Result<void> load(const Welcome& welcome);
@@ -57,6 +60,12 @@ class Worker final : public Member {
   void take(const Lease& lease);
   void write_checkpoint();
 
+  // Where samples come from.
+  Result<PeerCaches*> open_peers();
+  void meet_neighbours(const Neighbours& neighbours);
+  /// Where there is something to tell; not too often, but for the last time.
+  void report_feed(bool last);
+
   /// Applies the pending step if it ends here, and forgets it.
   void settle_pending(std::int64_t committed);
   Result<void> train(const Proceed& proceed, StepDone done);
@@ -67,6 +76,7 @@ class Worker final : public Member {
   TrainerState state() const;
 
   Options options_;
+  const std::shared_ptr<EmulatedNetwork> emulated_;
   std::unique_ptr<NetworkDevice> network_{};
   Breaker breaker_{};
   Served served_;  ///< where servers hold the parameters
@@ -74,7 +84,9 @@ class Worker final : public Member {
   CheckpointWriter writer_;
 
   Welcome terms_{};
+  std::unique_ptr<TcpPeerCaches> peers_{};  ///< where workers' caches are one
   LoadedJob job_{};
+  std::chrono::steady_clock::time_point reported_{};
 
   std::int64_t sample_ = 0;  ///< the weights hold these; -1: they are garbage
   std::int64_t step_ = 0;
