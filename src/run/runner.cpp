@@ -142,6 +142,7 @@ void Runner::commit(const Crew::Step& step) {
   const Seconds took = now() - event.time;
   const bool counts = controller_.committed() == static_cast<double>(step.range.end());
   if (counts) {
+    unable_in_a_row_ = 0;
     crew_->commit();
     accounts_.committed(event.time, step.range.count, step.loss, step.staleness);
     learn(step, took);

@@ -181,7 +181,8 @@ class Runner {
   std::int64_t formation_seen_ = 0;
   std::size_t workers_seen_ = 0;  ///< that the guard knows of
   int failed_starts_ = 0;
-  int first_launch_ = 0;  ///< of this process; those before were started by an earlier one
+  int unable_in_a_row_ = 0;  ///< without a step between them
+  int first_launch_ = 0;     ///< of this process; those before were started by an earlier one
   Seconds reported_{};
   Seconds pulsed_{};
   std::optional<double> validation_loss_{};

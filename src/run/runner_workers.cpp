@@ -12,6 +12,7 @@ namespace {
 
 /// Machines that fail by themselves before they are ready, in a row, until the run is given up.
 constexpr int kMostFailedStarts = 5;
+constexpr int kUnableInARow = 3;
 constexpr Seconds kLeastCheckpointCost{0.01};
 constexpr std::string_view kNetworkFile = "network.safetensors";
 
@@ -128,6 +129,8 @@ void Runner::on_unable(WorkerId worker, const Unable& message) {
     ended_ = RunEnd::unable;
     return fail_run(message.what);
   }
+  // What so many cannot do with no step between them, the next one will not do either.
+  if (++unable_in_a_row_ >= kUnableInARow) return fail_run(message.what);
   lose(worker, message.what);
   deliver();
 }

@@ -47,6 +47,7 @@ class Worker final : public Member {
   Result<void> obey(Message message) override;
   void drop() override;
   void save_what_it_has() override;
+  void save_what_others_lack() override;
   void finish() override;
 
   // Each returns an error where the worker cannot go on at all.
@@ -55,10 +56,11 @@ class Worker final : public Member {
   Result<void> make_state(const Form& form);
   void meet(const Peers& peers);
   Result<void> receive_state();
-  void proceed(const Proceed& proceed);
+  Result<void> proceed(const Proceed& proceed);
   void attach(const Attach& attach);
-  void take(const Lease& lease);
+  Result<void> take(const Lease& lease);
   void write_checkpoint();
+  void save_if_newest();
 
   // Where samples come from.
   Result<PeerCaches*> open_peers();
@@ -68,8 +70,11 @@ class Worker final : public Member {
 
   /// Applies the pending step if it ends here, and forgets it.
   void settle_pending(std::int64_t committed);
-  Result<void> train(const Proceed& proceed, StepDone done);
-  Result<void> evaluate(StepDone& done);
+  Result<void> check(const Proceed& proceed) const;
+  SampleRange own_part(const Proceed& proceed) const;
+  Result<Batch> waited_batch(SampleRange part, StepDone& done);
+  Result<void> train(const Proceed& proceed, const Batch& batch, StepDone done);
+  Result<void> add_up(const Evaluation& part, StepDone& done);
   void break_formation(const std::string& what);
   void leave_formation();
   void hold(std::int64_t sample, std::int64_t step);
