@@ -64,7 +64,8 @@ Result<void> SharedChunks::read(SampleRange places, std::span<float> inputs, std
     auto taken = chunk(number, spent);
     if (!taken) return unexpected(taken.error());
     auto& rest = **taken;
-    const auto from = static_cast<std::size_t>(place - number * samples_), to = static_cast<std::size_t>(place - places.first);
+    const auto from = static_cast<std::size_t>(place - number * samples_),
+               to = static_cast<std::size_t>(place - places.first);
     const auto n = static_cast<std::size_t>(count);
     std::copy_n(rest.inputs.data() + from * length_, n * length_, inputs.data() + to * length_);
     std::copy_n(rest.labels.data() + from * labels_, n * labels_, labels.data() + to * labels_);
@@ -113,7 +114,8 @@ Result<void> SharedChunks::prepare(std::int64_t number, std::span<float> inputs,
     spent.fetched_bytes += static_cast<double>(raw.size());
     start = Clock::now();
     const auto at = static_cast<std::size_t>(i);
-    auto prepared = data_.prepare(sample, raw, inputs.subspan(at * length_, length_), labels.subspan(at * labels_, labels_));
+    auto prepared =
+        data_.prepare(sample, raw, inputs.subspan(at * length_, length_), labels.subspan(at * labels_, labels_));
     spent.prep_s += since(start);
     if (!prepared) return prepared;
     ++spent.prepared;

@@ -20,8 +20,8 @@ namespace mayfly {
 /// asked for a while. docs/protocol.md#caches
 class TcpPeerCaches final : public PeerCaches {
  public:
-  static constexpr Seconds kPatience{0.5};  ///< with a peer, at each step of an answer
-  static constexpr Seconds kPause{2};       ///< after one was lost or slow
+  static constexpr Seconds kPatience{0.5};              ///< with a peer, at each step of an answer
+  static constexpr Seconds kPause{2};                   ///< after one was lost or slow
   static constexpr std::uint64_t kMostBytes = 1 << 30;  ///< of a sample
 
   static Result<std::unique_ptr<TcpPeerCaches>> open(const Reception::Options& options);

@@ -12,8 +12,8 @@ Worker::~Worker() {
 Result<PeerCaches*> Worker::open_peers() {
   const auto address = interface_address(options_.interface);
   if (!address) return unexpected(address.error());
-  auto peers = TcpPeerCaches::open(
-      {.address = *address, .credentials = options_.line.credentials, .network = emulated_});
+  auto peers =
+      TcpPeerCaches::open({.address = *address, .credentials = options_.line.credentials, .network = emulated_});
   if (!peers) return unexpected(peers.error());
   peers_ = std::move(*peers);
   return peers_.get();
