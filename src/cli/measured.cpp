@@ -133,8 +133,8 @@ Result<std::string> profile_for(const std::string& job_file, bool may_measure, s
 }
 
 std::string measurement_text(const JobMeasurement& found, const std::string& type) {
-  Table table({">batch", ">step, s", ">+-", ">samples/s", ">compute, s", ">wait, s", ">exchange, s", ">memory, MB",
-               ">steps"});
+  Table table(
+      {">batch", ">step, s", ">+-", ">samples/s", ">compute, s", ">wait, s", ">exchange, s", ">memory, MB", ">steps"});
   const auto add = [&](const MeasuredBatch& one) {
     if (one.step.counted == 0) return;
     table.add({fmt::format("{}", one.batch), fmt::format("{:.4g}", one.step.mean),

@@ -11,7 +11,6 @@
 
 #include "base/file.h"
 #include "data/gzip.h"
-#include "data/pictures.h"
 
 namespace mayfly {
 namespace {
@@ -175,7 +174,7 @@ TEST_F(Files, IdxSaysWhatIsWrong) {
       {"absent", "l", "absent: no such file"},
       {"short", "l", "short: 27 bytes, want 28 as its header says"},
       {"long", "l", "long: 29 bytes, want 28 as its header says"},
-      {"huge", "l", "huge: header says more than 2147483648 bytes follow"},
+      {"huge", "l", "huge: header says more than 1099511627776 bytes follow"},
       {"l", "l", "l: 10 bytes, want a header of 16"},
       {"i", "i", "i: begins with 00000803, want 00000801 (hexadecimal; idx, bytes, 1 dimension)"},
       {"i", "none", "none: header says nothing is in it, want at least one sample"},

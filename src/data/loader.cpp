@@ -42,7 +42,9 @@ Loader::Loader(const Dataset& data, const SampleOrder& order, RawSamples& source
       labels_(static_cast<std::size_t>(data.labels())) {
   if (options_.prep_threads == 0) return;
   MAYFLY_CHECK(options_.prep_threads > 0 && options_.fetch_threads > 0 && options_.ahead >= 0, "loader options");
-  for (int i = 0; i < options_.fetch_threads; ++i) threads_.emplace_back([this] { fetch_slices(); });
+  // Whoever prepares what is shared also fetches it: it may have been prepared elsewhere.
+  for (int i = 0; i < options_.fetch_threads && options_.shared == nullptr; ++i)
+    threads_.emplace_back([this] { fetch_slices(); });
   for (int i = 0; i < options_.prep_threads; ++i) threads_.emplace_back([this] { prepare_slices(); });
 }
 
@@ -51,6 +53,7 @@ Loader::~Loader() {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
   }
+  if (options_.shared != nullptr) options_.shared->stop();
   to_fetch_.notify_all();
   to_prepare_.notify_all();
   for (auto& thread : threads_) thread.join();
@@ -94,6 +97,7 @@ LoaderCounts Loader::counts() const {
   counts.from_storage = source.from_storage;
   counts.peers_failed = source.peers_failed;
   counts.storage_bytes = source.storage_bytes;
+  if (options_.shared != nullptr) counts.received = options_.shared->received();
   return counts;
 }
 
@@ -130,7 +134,7 @@ void Loader::plan(const std::vector<SampleRange>& ranges) {
   for (const auto& work : before) {
     if (work) drop(*work);
   }
-  to_fetch_.notify_all();
+  (options_.shared == nullptr ? to_fetch_ : to_prepare_).notify_all();
 }
 
 std::shared_ptr<Loader::Work> Loader::begun(SampleRange range) {
@@ -183,7 +187,10 @@ Loader::Slice Loader::next_to_fetch() {
     return !one->error && one->taken < one->batch.samples.size();
   });
   Slice slice{.work = work, .first = work->taken};
-  slice.count = std::min(work->slice, work->batch.samples.size() - work->taken);
+  const auto place = work->range.first + static_cast<std::int64_t>(work->taken);
+  const auto most =
+      options_.shared == nullptr ? work->slice : static_cast<std::size_t>(options_.shared->rest_of_chunk(place));
+  slice.count = std::min(most, work->batch.samples.size() - work->taken);
   work->taken += slice.count;
   if (!spare_.empty()) {
     slice.raws = std::move(spare_.back());
@@ -215,23 +222,31 @@ void Loader::fetch_slices() {
   }
 }
 
+bool Loader::can_prepare() const { return options_.shared == nullptr ? !fetched_.empty() : can_fetch(); }
+
+Loader::Slice Loader::next_to_prepare() {
+  if (options_.shared != nullptr) return next_to_fetch();
+  auto slice = std::move(fetched_.front());
+  fetched_.pop_front();
+  to_fetch_.notify_one();
+  return slice;
+}
+
 void Loader::prepare_slices() {
   std::unique_lock lock(mutex_);
   while (true) {
-    to_prepare_.wait(lock, [&] { return stopping_ || !fetched_.empty(); });
+    to_prepare_.wait(lock, [&] { return stopping_ || can_prepare(); });
     if (stopping_) return;
-    auto slice = std::move(fetched_.front());
-    fetched_.pop_front();
-    to_fetch_.notify_one();
+    auto slice = next_to_prepare();
     lock.unlock();
     LoaderCounts spent;
     const auto done = prepare(slice, spent);
     lock.lock();
     add(spent);
-    if (slice.work->dropped) {
+    if (!slice.work->dropped) {
+      slice.work->prepared += done ? slice.count : 0;
+    } else if (options_.shared == nullptr) {
       counts_.discarded += spent.prepared;
-    } else {
-      slice.work->prepared += static_cast<std::size_t>(spent.prepared);
     }
     finish(std::move(slice), done);
   }
@@ -255,6 +270,7 @@ Result<void> Loader::fetch(Slice& slice, LoaderCounts& spent) {
 }
 
 Result<void> Loader::prepare(const Slice& slice, LoaderCounts& spent) {
+  if (options_.shared != nullptr) return prepare_shared(slice, spent);
   const auto start = Clock::now();
   const auto& batch = slice.work->batch;
   Result<void> done;
@@ -265,6 +281,20 @@ Result<void> Loader::prepare(const Slice& slice, LoaderCounts& spent) {
     if (done) ++spent.prepared;
   }
   spent.prep_s += since(start);
+  return done;
+}
+
+Result<void> Loader::prepare_shared(const Slice& slice, LoaderCounts& spent) {
+  const auto& batch = slice.work->batch;
+  PrepSpent own;
+  auto done = options_.shared->read({.first = slice.work->range.first + static_cast<std::int64_t>(slice.first),
+                                     .count = static_cast<std::int64_t>(slice.count)},
+                                    batch.inputs.span().subspan(slice.first * length_, slice.count * length_),
+                                    batch.labels.span().subspan(slice.first * labels_, slice.count * labels_), own);
+  spent.fetch_s += own.fetch_s;
+  spent.prep_s += own.prep_s;
+  spent.fetched_bytes += own.fetched_bytes;
+  spent.prepared += own.prepared;
   return done;
 }
 

@@ -16,13 +16,15 @@
 #include "data/ledger.h"
 #include "data/order.h"
 #include "data/raw_samples.h"
+#include "data/shared_chunks.h"
 
 namespace mayfly {
 
 struct LoaderOptions {
-  int prep_threads = 0;   ///< 0: batch() itself fetches and prepares, nothing is done ahead
-  int fetch_threads = 2;  ///< reads under way at once; without meaning where there are no prep threads
-  int ahead = 2;          ///< batches begun before they are asked for
+  int prep_threads = 0;            ///< 0: batch() itself fetches and prepares, nothing is done ahead
+  int fetch_threads = 2;           ///< reads under way at once; without meaning where there are no prep threads
+  int ahead = 2;                   ///< batches begun before they are asked for
+  SharedChunks* shared = nullptr;  ///< where samples are prepared with other jobs; must outlive the loader
 };
 
 /// Since the loader was made. Samples, seconds, bytes.
@@ -38,6 +40,7 @@ struct LoaderCounts {
   std::int64_t peers_failed = 0;
   std::int64_t prepared = 0;
   std::int64_t discarded = 0;  ///< of those prepared, never asked for
+  std::int64_t received = 0;   ///< prepared by another job
 };
 
 /// Batches of a run, made ready while the trainer computes: some threads fetch samples, others prepare them, and
@@ -82,8 +85,11 @@ class Loader {
   void prepare_slices();
   bool can_fetch() const;
   Slice next_to_fetch();
+  bool can_prepare() const;
+  Slice next_to_prepare();
   Result<void> fetch(Slice& slice, LoaderCounts& spent);
   Result<void> prepare(const Slice& slice, LoaderCounts& spent);
+  Result<void> prepare_shared(const Slice& slice, LoaderCounts& spent);
   /// With the lock held.
   void finish(Slice slice, const Result<void>& done);
   void add(const LoaderCounts& spent);

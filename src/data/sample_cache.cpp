@@ -48,6 +48,16 @@ void SampleCache::resize(std::size_t capacity) {
   }
 }
 
+void SampleCache::drop(const std::function<bool(std::int64_t)>& whom) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(held_, whom);
+  std::erase_if(entries_, [&](const auto& entry) {
+    const bool goes = whom(entry.first);
+    if (goes) bytes_ -= entry.second->size();
+    return goes;
+  });
+}
+
 std::size_t SampleCache::capacity() const {
   const std::shared_lock lock(mutex_);
   return capacity_;

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <shared_mutex>
 #include <span>
@@ -27,6 +28,8 @@ class SampleCache {
   bool offer(std::int64_t sample, std::span<const std::byte> bytes);
   /// Where it holds more than that, samples go at random, so that what stays still hits as often as it is large.
   void resize(std::size_t capacity);
+  /// Those for which it is true go.
+  void drop(const std::function<bool(std::int64_t)>& whom);
 
   std::size_t capacity() const;
   std::size_t bytes() const;  ///< held

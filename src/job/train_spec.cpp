@@ -1,6 +1,7 @@
 #include "job/train_spec.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <initializer_list>
 #include <numbers>
@@ -141,6 +142,11 @@ LoaderSpec read_loader(Section section) {
   if (const auto rate = section.maybe_number("storage_mb_per_s", Range::positive))
     loader.storage = BytesPerSecond{*rate * 1e6};
   loader.share = section.maybe_text("share").value_or("");
+  const bool plain = std::all_of(loader.share.begin(), loader.share.end(), [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.';
+  });
+  if (!plain || loader.share.size() > 64)
+    section.reject("share", "want a name of up to 64 letters, digits, '-', '_' and '.'");
   section.finish();
   return loader;
 }

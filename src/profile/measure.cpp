@@ -133,8 +133,7 @@ bool Measuring::step_times() {
     const auto updates = static_cast<double>(result->losses.size());
     found_.server_cpu_s = result->server_cpu_s / updates;
     const double exchange = found_.batches.front().exchange_s;
-    if (exchange > 0)
-      found_.request_mb_per_s = 2 * static_cast<double>(found_.ready.parameters) * 4 / 1e6 / exchange;
+    if (exchange > 0) found_.request_mb_per_s = 2 * static_cast<double>(found_.ready.parameters) * 4 / 1e6 / exchange;
   }
   return true;
 }

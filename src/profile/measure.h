@@ -34,13 +34,13 @@ struct MeasuredBatch {
   int batch = 0;
   MeasuredMean step{};
   MeasuredMean compute{};  ///< all of it but the exchange, and waiting for a loader that works beside it
-  double wait_s = 0;   ///< mean
+  double wait_s = 0;       ///< mean
   double exchange_s = 0;
   double peak_mb = 0;
 };
 
 struct JobMeasurement {
-  std::vector<MeasuredBatch> batches{};  ///< the job's own first
+  std::vector<MeasuredBatch> batches{};     ///< the job's own first
   std::optional<MeasuredBatch> together{};  ///< one of `workers`, all at work
   int workers = 1;
   int cores = 1;  ///< of one worker

@@ -36,8 +36,8 @@ Result<Json> merged_profiles(const Json& older, const Json& newer) {
   }
   for (const auto& [name, type] : newer.value("types", Json::object()).items()) {
     const bool known = merged.contains("types") && merged["types"].contains(name);
-    const bool keeps = known && basis_of(merged["types"][name], older) == "measured" &&
-                       basis_of(type, newer) != "measured";
+    const bool keeps =
+        known && basis_of(merged["types"][name], older) == "measured" && basis_of(type, newer) != "measured";
     if (keeps) continue;
     merged["types"][name] = type;
     merged["types"][name]["basis"] = basis_of(type, newer);

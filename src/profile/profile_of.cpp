@@ -12,13 +12,13 @@ namespace {
 constexpr double kBytesPerParameter = 4;
 
 Json origin_json(const JobMeasurement& found, const ProfileRequest& request) {
-  Json origin{{"basis", "measured"},
-              {"source", fmt::format("mayfly profile {}: {} worker{} with {} core{} each",
-                                     request.job_file.filename().string(), found.workers,
-                                     found.workers == 1 ? "" : "s", found.cores, found.cores == 1 ? "" : "s")},
-              {"date", request.date},
-              {"job", text_hash(request.job_text)},
-              {"machine", machine_name()}};
+  Json origin{
+      {"basis", "measured"},
+      {"source", fmt::format("mayfly profile {}: {} worker{} with {} core{} each", request.job_file.filename().string(),
+                             found.workers, found.workers == 1 ? "" : "s", found.cores, found.cores == 1 ? "" : "s")},
+      {"date", request.date},
+      {"job", text_hash(request.job_text)},
+      {"machine", machine_name()}};
   if (!found.notes.empty()) origin["notes"] = found.notes;
   return origin;
 }

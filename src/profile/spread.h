@@ -16,10 +16,10 @@ struct MeasuredMean {
   bool operator==(const MeasuredMean&) const = default;
 };
 
-/// The first tenth of the values, but 3 to 20 of them, is warm-up (of fewer than 6 values: the first half). Of the rest,
-/// values over the median by more than 5 times the scaled median deviation are outliers, as long as they are at most a
-/// tenth: more of them are how the job is. Neighbours are alike, so the spread is taken between up to ten stretches of
-/// the values, as long as there are two values for each and three stretches.
+/// The first tenth of the values, but 3 to 20 of them, is warm-up (of fewer than 6 values: the first half). Of the
+/// rest, values over the median by more than 5 times the scaled median deviation are outliers, as long as they are at
+/// most a tenth: more of them are how the job is. Neighbours are alike, so the spread is taken between up to ten
+/// stretches of the values, as long as there are two values for each and three stretches.
 MeasuredMean estimated(std::span<const double> values);
 
 /// Its interval is within this share of the mean.

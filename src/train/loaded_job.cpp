@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "data/new_file.h"
 #include "train/log.h"
 
 namespace mayfly {
@@ -37,9 +38,31 @@ void forget_file(const std::filesystem::path& path) {
   ::close(file);
 }
 
+/// Of what jobs must agree on to share prepared samples.
+std::uint64_t data_identity(const TrainSpec& spec, const std::filesystem::path& folder) {
+  const auto& data = spec.data;
+  std::string text = fmt::format("{} {} {} {} {} {} {} {}", data.name, data.samples, fmt::join(data.shape, ","),
+                                 data.classes, data.seed, data.sample_kb, data.prep_ms, spec.model.context);
+  for (const auto& file : data.files) text += "\n" + std::filesystem::absolute(folder / file).string();
+  return xxh3_of(text);
+}
+
+Result<void> add_feed(LoadedJob& loaded, const std::filesystem::path& folder, const OpenPeers& peers) {
+  const auto& spec = loaded.spec();
+  FeedContext context{.identity = data_identity(spec, folder), .seed = spec.seed, .batch = spec.batch};
+  if (peers && spec.data.loader.partitioned) {
+    auto opened = peers();
+    if (!opened) return unexpected(opened.error());
+    context.peers = *opened;
+  }
+  loaded.feed = make_feed(spec.data.loader, *loaded.data, *loaded.order, context);
+  if (!loaded.feed.note.empty()) log("{}", loaded.feed.note);
+  return {};
+}
+
 }  // namespace
 
-Result<LoadedJob> loaded_job(const Welcome& welcome) {
+Result<LoadedJob> loaded_job(const Welcome& welcome, const OpenPeers& peers) {
   const auto start = std::chrono::steady_clock::now();
   auto job = parse_job(welcome.job, welcome.job_file);
   if (!job) return unexpected(job.error());
@@ -60,7 +83,7 @@ Result<LoadedJob> loaded_job(const Welcome& welcome) {
   if (!trainer) return unexpected(trainer.error());
   loaded.trainer = std::move(*trainer);
   loaded.order.emplace(loaded.data->size(), spec.seed);
-  loaded.feed = make_feed(spec.data.loader, *loaded.data, *loaded.order);
+  if (auto fed = add_feed(loaded, folder, peers); !fed) return unexpected(fed.error());
   loaded.ready = {.samples = loaded.data->size(),
                   .parameters = loaded.trainer->parameters(),
                   .state_mb = state_megabytes(*loaded.trainer),

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -29,7 +30,10 @@ struct LoadedJob {
   Ready ready{};                             ///< what the controller is told of it
   const TrainSpec& spec() const { return *job.train; }
 };
-Result<LoadedJob> loaded_job(const Welcome& welcome);
+/// How a job whose workers' caches are to be one gets at the others', which must outlive it.
+using OpenPeers = std::function<Result<PeerCaches*>()>;
+/// Without `peers` the cache is its own.
+Result<LoadedJob> loaded_job(const Welcome& welcome, const OpenPeers& peers = {});
 
 /// The samples at places [first, first + count) of the order, or the synthetic ones, of which there are as many.
 Result<std::shared_ptr<const Batch>> batch_at(LoadedJob& job, std::int64_t first, std::int64_t count);

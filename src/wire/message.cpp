@@ -42,7 +42,8 @@ constexpr auto table(const Hello*) {
 }
 constexpr auto table(const Ready*) {
   return named("ready", Field{"samples", &Ready::samples}, Field{"parameters", &Ready::parameters},
-               Field{"state_mb", &Ready::state_mb}, Field{"load_s", &Ready::load_s}, Field{"address", &Ready::address});
+               Field{"state_mb", &Ready::state_mb}, Field{"load_s", &Ready::load_s}, Field{"address", &Ready::address},
+               Field{"cache", &Ready::cache});
 }
 constexpr auto table(const Reachable*) {
   return named("reachable", Field{"formation", &Reachable::formation}, Field{"address", &Reachable::address});
@@ -135,6 +136,15 @@ constexpr auto table(const WriteCheckpoint*) {
 }
 constexpr auto table(const Halt*) { return named("halt", Field{"formation", &Halt::formation}); }
 constexpr auto table(const Leave*) { return named("leave", Field{"why", &Leave::why}); }
+constexpr auto table(const Neighbours*) {
+  return named("neighbours", Field{"workers", &Neighbours::workers}, Field{"addresses", &Neighbours::addresses});
+}
+constexpr auto table(const Fed*) {
+  return named("fed", Field{"hits", &Fed::hits}, Field{"from_peers", &Fed::from_peers},
+               Field{"from_storage", &Fed::from_storage}, Field{"peers_failed", &Fed::peers_failed},
+               Field{"prepared", &Fed::prepared}, Field{"received", &Fed::received}, Field{"fetch_s", &Fed::fetch_s},
+               Field{"prep_s", &Fed::prep_s}, Field{"wait_s", &Fed::wait_s});
+}
 constexpr auto table(const Watch*) {
   return named("watch", Field{"cloud", &Watch::cloud}, Field{"endpoint", &Watch::endpoint});
 }

@@ -9,6 +9,7 @@
 
 #include "base/result.h"
 #include "base/units.h"
+#include "wire/data_message.h"
 #include "wire/drill_message.h"
 #include "wire/measure_message.h"
 #include "wire/server_message.h"
@@ -41,7 +42,8 @@ struct Ready {
   std::int64_t parameters = 0;  ///< of the network
   double state_mb = 0;          ///< weights and moments
   double load_s = 0;
-  std::string address{};  ///< of a server: where workers reach it, "127.0.0.1:40001"
+  std::string address{};               ///< of a server: where workers reach it, "127.0.0.1:40001"
+  std::optional<std::string> cache{};  ///< of a worker: where others reach its cache
   bool operator==(const Ready&) const = default;
 };
 /// Where the others reach it in this formation: an opaque word.
@@ -191,8 +193,8 @@ struct Leave {
 
 using Message =
     std::variant<Hello, Ready, Reachable, Formed, StepDone, Pushed, Broken, CheckpointWritten, CheckpointFailed, Unable,
-                 Leaving, AtRisk, Drill, Alive, Welcome, Refused, Form, Peers, Proceed, Serve, Attach, Lease, Commit,
-                 Forget, Save, WriteCheckpoint, Halt, Leave, Watch, Drilling, Measure, Measurement>;
+                 Leaving, AtRisk, Fed, Drill, Alive, Welcome, Refused, Form, Peers, Proceed, Serve, Attach, Lease,
+                 Commit, Forget, Save, Neighbours, WriteCheckpoint, Halt, Leave, Watch, Drilling, Measure, Measurement>;
 
 /// {"message": "proceed", ...}; the name is the struct's in lower case with '-'.
 std::string encoded(const Message& message);
