@@ -198,8 +198,8 @@ double PlainTraining::compute() {
   for (const int side : p.data->shape()) shape.push_back(side);
   auto inputs = torch::empty(shape);
   const auto labels = torch::empty({shape[0], p.data->labels()}, torch::kInt64);
-  p.data->read(samples, {inputs.data_ptr<float>(), static_cast<std::size_t>(inputs.numel())},
-               {labels.data_ptr<std::int64_t>(), static_cast<std::size_t>(labels.numel())});
+  static_cast<void>(p.data->read(samples, {inputs.data_ptr<float>(), static_cast<std::size_t>(inputs.numel())},
+                                 {labels.data_ptr<std::int64_t>(), static_cast<std::size_t>(labels.numel())}));
   if (p.spec.data.name == "text") inputs = inputs.to(torch::kInt64);
   // The optimiser's own way refuses gradients that are views.
   p.flat.defined() ? static_cast<void>(p.flat.zero_()) : p.optimiser->zero_grad();

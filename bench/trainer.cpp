@@ -26,19 +26,23 @@ double cpu_seconds() {
 }
 
 std::unique_ptr<Dataset> noise() {
-  Pictures pictures{.size = {3, 32, 32}};
   Rng rng(1);
-  for (int i = 0; i < 256; ++i) pictures.labels.push_back(static_cast<std::uint8_t>(rng.below(10)));
-  for (int i = 0; i < 256 * 3072; ++i) pictures.pixels.push_back(static_cast<std::uint8_t>(rng.below(256)));
-  return picture_dataset(std::move(pictures));
+  std::string records;
+  for (int i = 0; i < 256; ++i) {
+    records.push_back(static_cast<char>(rng.below(10)));
+    for (int k = 0; k < 3072; ++k) records.push_back(static_cast<char>(rng.below(256)));
+  }
+  std::vector<ByteFile> batches;
+  batches.emplace_back(std::move(records), "noise");
+  return std::move(*open_cifar(std::move(batches)));
 }
 
 void plain_step(Network& network, torch::optim::SGD& sgd, const Dataset& data,
                 const std::vector<std::int64_t>& samples) {
   auto inputs = torch::empty({kBatch, 3, 32, 32});
   auto labels = torch::empty({kBatch}, torch::kInt64);
-  data.read(samples, {inputs.data_ptr<float>(), static_cast<std::size_t>(inputs.numel())},
-            {labels.data_ptr<std::int64_t>(), kBatch});
+  static_cast<void>(data.read(samples, {inputs.data_ptr<float>(), static_cast<std::size_t>(inputs.numel())},
+                              {labels.data_ptr<std::int64_t>(), kBatch}));
   const auto loss = torch::nn::functional::cross_entropy(network.forward(inputs), labels);
   sgd.zero_grad();
   loss.backward();
@@ -71,7 +75,7 @@ int main(int argc, char** argv) {
   for (int round = -3; round < rounds; ++round) {
     std::iota(samples.begin(), samples.end(), (round + 3) % 7 * kBatch);
     const double start = cpu_seconds();
-    (*trainer)->compute(*data, samples, 1, 0);
+    (*trainer)->compute(*read_batch(*data, samples), 1, 0);
     (*trainer)->apply(0, 1);
     const double middle = cpu_seconds();
     plain_step(**network, sgd, *data, samples);

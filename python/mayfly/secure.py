@@ -5,7 +5,7 @@ import os
 import socket
 import ssl
 
-PROTOCOL = 3
+PROTOCOL = 4
 MAGIC = b"MAYFLY3\n"
 _RANDOM = 32
 

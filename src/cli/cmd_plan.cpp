@@ -9,6 +9,7 @@
 #include "base/table.h"
 #include "base/text.h"
 #include "cli/command.h"
+#include "cli/measured.h"
 #include "cli/plan_text.h"
 #include "cli/question.h"
 #include "cli/risk_flags.h"
@@ -34,6 +35,7 @@ struct Options {
   std::string sync{};
   std::string output{};
   bool json = false;
+  bool no_profile = false;
   RiskFlags risk{};
 };
 
@@ -127,22 +129,30 @@ Result<void> apply_options(const Options& options, Question& question) {
 
 Result<Question> question_of(const Options& options) {
   Question question;
+  bool measurable = false;
   constexpr double kUnset = -1;
   question.request.target = ForSteps{kUnset};
   if (!options.job.empty()) {
     const auto job = load_job(options.job);
     if (!job) return unexpected(job.error());
     apply_job(*job, options.job, question);
+    measurable = job->train && !job->train->model.is_script();
   }
   if (const auto ok = apply_options(options, question); !ok) return unexpected(ok.error());
-  if (question.profile.empty()) {
+  if (question.profile.empty() && !measurable) {
     return fail(
-        "{}: no profile; measuring a job is not built in yet, so name one with --profile or 'profile:' in the job file",
+        "{}: no profile: name one with --profile or 'profile:' in the job file; a job with a built-in model under "
+        "'train:' would be measured",
         options.job.empty() ? "plan" : options.job);
   }
   if (question.request.target == Target(ForSteps{kUnset}))
     return fail("{}: no target: want one of --loss, --epochs and --steps (or 'objective:' in the job file)",
                 options.job.empty() ? "plan" : options.job);
+  if (question.profile.empty()) {
+    auto taken = profile_for(options.job, !options.no_profile, question.notes);
+    if (!taken) return unexpected(taken.error());
+    question.profile = *std::move(taken);
+  }
   return question;
 }
 
@@ -211,6 +221,8 @@ void add_plan(CLI::App& program, int& code) {
   auto* verb = program.add_subcommand("plan", "the cheapest cluster that keeps a promise, proven, with the runners-up");
   verb->add_option("job", options->job, "job.yaml (or give --profile)");
   verb->add_option("--profile", options->profile, "profile.json, or the name of a shipped profile");
+  verb->add_flag("--no-profile", options->no_profile,
+                 "do not measure a job that names no profile and has no fresh one (JOB.profile.json) beside it");
   verb->add_option("--deadline", options->deadline, "90s, 15m, 6h, 2d, 1h30m");
   options->target.add_to(*verb);
   verb->add_option("--budget", options->budget, "USD")->check(CLI::PositiveNumber);

@@ -6,14 +6,17 @@
 #include "base/table.h"
 #include "base/text.h"
 #include "cli/command.h"
+#include "cli/measured.h"
 #include "profile/log_fit.h"
+#include "profile/merge.h"
 
 namespace mayfly::cli {
 namespace {
 
 struct Options {
   FromLog asked{};
-  std::string job{};
+  MeasureFlags job{};
+  std::vector<std::string> merge{};
   std::string parameters{};
   std::string out{};
   bool no_loss = false;
@@ -77,10 +80,7 @@ Json json_of(const LogProfile& found) {
 }
 
 Result<LogProfile> read(Options& options) {
-  if (!options.job.empty())
-    return fail("{}: a job cannot be measured yet: give the log of a training with --from LOG", options.job);
   FromLog& asked = options.asked;
-  if (asked.file.empty()) return fail("profile: want --from LOG");
   if (!options.parameters.empty()) {
     const auto count = parse_count(options.parameters);
     if (!count) return unexpected(count.error());
@@ -95,15 +95,36 @@ Result<LogProfile> read(Options& options) {
   return profile_from_log(*std::move(log), asked);
 }
 
-int profile(Options options) {
-  const auto found = read(options);
-  if (!found) return bad_input(found.error());
-  if (!options.out.empty()) {
-    const std::string text = found->profile.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
-    // What is written must be what predict and plan can read.
-    if (const auto parsed = parse_profile(text, options.out); !parsed) return bad_input(parsed.error());
-    if (const auto saved = save_text(options.out, text); !saved) return bad_input(saved.error());
+/// A profile as it stands in a file, once it is known to be one.
+Result<Json> load_json(const std::string& path) {
+  const auto text = load_text(path);
+  if (!text) return unexpected(text.error());
+  if (const auto parsed = parse_profile(*text, path); !parsed) return unexpected(parsed.error());
+  Json json = Json::parse(*text, nullptr, false);
+  if (!json.is_object()) return fail("{}: want JSON, as 'mayfly profile -o' writes it", path);
+  return json;
+}
+
+/// Together with an older profile, and into a file, where that is wanted.
+Result<Json> keep(Json profile, const Options& options, const std::string& older) {
+  if (!older.empty()) {
+    const auto before = load_json(older);
+    if (!before) return unexpected(before.error());
+    auto merged = merged_profiles(*before, profile);
+    if (!merged) return unexpected(merged.error());
+    profile = *std::move(merged);
   }
+  if (options.out.empty()) return profile;
+  if (const auto saved = save_profile(options.out, profile); !saved) return unexpected(saved.error());
+  return profile;
+}
+
+int from_log(Options options) {
+  auto found = read(options);
+  if (!found) return bad_input(found.error());
+  auto kept = keep(found->profile, options, options.merge.empty() ? "" : options.merge[0]);
+  if (!kept) return bad_input(kept.error());
+  found->profile = *std::move(kept);
   if (options.json) {
     print_json(json_of(*found));
     return kDone;
@@ -114,19 +135,77 @@ int profile(Options options) {
   return kDone;
 }
 
+int from_job(const Options& options) {
+  // What cannot be read is said before a minute of measuring.
+  if (!options.merge.empty()) {
+    if (const auto older = load_json(options.merge[0]); !older) return bad_input(older.error());
+  }
+  auto found = measured(options.job);
+  if (!found) return bad_input(found.error());
+  auto kept = keep(found->profile, options, options.merge.empty() ? "" : options.merge[0]);
+  if (!kept) return bad_input(kept.error());
+  if (options.json) {
+    print_json({{"profile", *kept}, {"notes", found->notes}, {"interrupted", found->interrupted}});
+    return kDone;
+  }
+  fmt::print("{}", measurement_text(*found, options.job.type));
+  for (const std::string& text : found->notes) note(text);
+  if (found->interrupted) note("interrupted: the profile holds what was measured so far");
+  if (!options.out.empty()) fmt::print("profile: {}\n", options.out);
+  return kDone;
+}
+
+int merge_files(const Options& options) {
+  if (options.merge.size() != 2) return bad_input({"profile --merge: want two profiles, or a job and one profile"});
+  if (options.out.empty()) return bad_input({"profile --merge: want -o FILE for what comes out"});
+  auto newer = load_json(options.merge[1]);
+  if (!newer) return bad_input(newer.error());
+  const auto kept = keep(*std::move(newer), options, options.merge[0]);
+  if (!kept) return bad_input(kept.error());
+  if (options.json) {
+    print_json({{"profile", *kept}});
+  } else {
+    fmt::print("profile: {}\n", options.out);
+  }
+  return kDone;
+}
+
+int profile(const Options& options) {
+  const bool job = !options.job.job.empty();
+  const bool log = !options.asked.file.empty();
+  if (job && log) return bad_input({"profile: a job or --from LOG, not both"});
+  if ((job || log) && options.merge.size() > 1) return bad_input({"profile --merge: one profile is enough here"});
+  if (job) return from_job(options);
+  if (log) return from_log(options);
+  if (!options.merge.empty()) return merge_files(options);
+  return bad_input({"profile: want JOB.yaml, --from LOG or --merge A B"});
+}
+
 }  // namespace
 
 void add_profile(CLI::App& program, int& code) {
   auto options = std::make_shared<Options>();
-  auto* verb = program.add_subcommand("profile", "learn a job's speed and loss from the log of a training");
-  verb->add_option("job", options->job, "a job to measure: not possible yet, only --from works so far");
+  auto* verb = program.add_subcommand("profile", "measure a job on this machine, or learn from the log of a training");
+  verb->add_option("job", options->job.job, "job.yaml: real workers are started and train for a while");
+  verb->add_option("--for", options->job.time, "how long they train; starting them comes on top")
+      ->capture_default_str();
+  verb->add_option("--workers", options->job.workers,
+                   "workers for what happens between them; this machine's cores are dealt out among them (default: 2, "
+                   "or 1 on one core)")
+      ->check(CLI::Range(1, 64));
+  verb->add_option("--merge", options->merge,
+                   "an older profile of the same job, or two to put together: types of both, measured before scaled, "
+                   "newer before older")
+      ->expected(1, 2);
+  verb->add_option("--catalog", options->job.catalog, "catalogue that --type is of (default: the shipped one)");
   verb->add_option("--from", options->asked.file,
                    "CSV with a heading (TensorBoard, Lightning, wandb), trainer_state.json, JSON lines, or lines with "
                    "step, loss and time");
   verb->add_option("--batch", options->asked.batch,
                    "samples per step of the whole machine, where the log does not tell")
       ->check(CLI::PositiveNumber);
-  verb->add_option("--type", options->asked.type, "instance type that it ran on")->capture_default_str();
+  verb->add_option("--type", options->asked.type, "instance type that it ran on, or that this machine counts as")
+      ->capture_default_str();
   verb->add_option("--samples", options->asked.samples, "samples of one epoch, where the log does not tell")
       ->check(CLI::PositiveNumber);
   verb->add_option("--parameters", options->parameters, "of the model: 25.6M, 1.3B; 4 bytes each");
@@ -135,11 +214,18 @@ void add_profile(CLI::App& program, int& code) {
   verb->add_option("-o,--output", options->out, "write the profile for predict and plan");
   verb->add_flag("--json", options->json, "print one JSON document");
   verb->footer(
+      "A job's steps are measured at five batch sizes until the mean is known to 2 % (95 % interval) or the time is "
+      "up; "
+      "warm-up and single outliers are left out. Ctrl-C ends it early and keeps what there is.\n"
       "The log is taken for that of one machine of the type. The first tenth of its intervals (at most 20) is left "
       "out, "
       "as are those over five times the median; steps or times that go back are restarts.\nExample: mayfly profile "
-      "--from metrics.csv --batch 128 --type g4dn.xlarge --parameters 25.6M -o profile.json");
-  verb->callback([options, &code] { code = profile(*options); });
+      "job.yaml --for 60s -o profile.json\nExample: mayfly profile --from metrics.csv --batch 128 --type g4dn.xlarge "
+      "--parameters 25.6M -o profile.json");
+  verb->callback([options, &code] {
+    options->job.type = options->asked.type;
+    code = profile(*options);
+  });
 }
 
 }  // namespace mayfly::cli

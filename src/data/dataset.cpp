@@ -1,12 +1,15 @@
 #include "data/dataset.h"
 
-#include <algorithm>
+#include <functional>
+#include <numeric>
 #include <string>
 
 #include "base/check.h"
 #include "base/rng.h"
+#include "data/byte_file.h"
+#include "data/dials.h"
 #include "data/digits.h"
-#include "data/gzip.h"
+#include "data/images.h"
 #include "data/pictures.h"
 
 namespace mayfly {
@@ -19,11 +22,15 @@ class CountDataset final : public Dataset {
   std::vector<int> shape() const override { return {}; }
   int labels() const override { return 1; }
   int classes() const override { return static_cast<int>(samples_); }
-  void read(std::span<const std::int64_t> samples, std::span<float> inputs,
-            std::span<std::int64_t> labels) const override {
-    MAYFLY_CHECK(inputs.size() == samples.size() && labels.size() == samples.size(), "room for the samples");
-    std::copy(samples.begin(), samples.end(), labels.begin());
-    std::fill(inputs.begin(), inputs.end(), 0.0f);
+  Result<void> fetch(std::int64_t, std::vector<std::byte>& raw) const override {
+    raw.clear();
+    return {};
+  }
+  Result<void> prepare(std::int64_t sample, std::span<const std::byte>, std::span<float> inputs,
+                       std::span<std::int64_t> labels) const override {
+    labels[0] = sample;
+    inputs[0] = 0;
+    return {};
   }
 
  private:
@@ -44,16 +51,16 @@ class SyntheticDataset final : public Dataset {
   std::vector<int> shape() const override { return spec_.shape; }
   int labels() const override { return 1; }
   int classes() const override { return spec_.classes; }
-  void read(std::span<const std::int64_t> samples, std::span<float> inputs,
-            std::span<std::int64_t> labels) const override {
-    MAYFLY_CHECK(inputs.size() == samples.size() * length_ && labels.size() == samples.size(), "room for the samples");
-    for (std::size_t i = 0; i < samples.size(); ++i) {
-      MAYFLY_CHECK(samples[i] >= 0 && samples[i] < size(), "a sample of the data set");
-      Rng rng(Rng(spec_.seed).bits() ^ static_cast<std::uint64_t>(samples[i]));
-      const auto input = inputs.subspan(i * length_, length_);
-      for (auto& number : input) number = static_cast<float>(rng.normal());
-      labels[i] = ruled_class(input);
-    }
+  Result<void> fetch(std::int64_t, std::vector<std::byte>& raw) const override {
+    raw.clear();
+    return {};
+  }
+  Result<void> prepare(std::int64_t sample, std::span<const std::byte>, std::span<float> inputs,
+                       std::span<std::int64_t> labels) const override {
+    Rng rng(Rng(spec_.seed).bits() ^ static_cast<std::uint64_t>(sample));
+    for (auto& number : inputs) number = static_cast<float>(rng.normal());
+    labels[0] = ruled_class(inputs);
+    return {};
   }
 
  private:
@@ -80,61 +87,57 @@ class SyntheticDataset final : public Dataset {
 /// Windows that do not overlap; the labels are the bytes after each.
 class TextDataset final : public Dataset {
  public:
-  TextDataset(std::string text, int context) : text_(std::move(text)), context_(context) {}
-  std::int64_t size() const override { return static_cast<std::int64_t>((text_.size() - 1) / length()); }
+  TextDataset(ByteFile text, int context) : text_(std::move(text)), context_(context) {}
+  std::int64_t size() const override { return static_cast<std::int64_t>((text_.size() - 1) / window()); }
   std::vector<int> shape() const override { return {context_}; }
   int labels() const override { return context_; }
   int classes() const override { return 256; }
-  void read(std::span<const std::int64_t> samples, std::span<float> inputs,
-            std::span<std::int64_t> labels) const override {
-    MAYFLY_CHECK(inputs.size() == samples.size() * length() && labels.size() == inputs.size(), "room for the samples");
-    for (std::size_t i = 0; i < samples.size(); ++i) {
-      MAYFLY_CHECK(samples[i] >= 0 && samples[i] < size(), "a sample of the data set");
-      const auto* window = text_.data() + static_cast<std::size_t>(samples[i]) * length();
-      for (std::size_t k = 0; k < length(); ++k) {
-        inputs[i * length() + k] = static_cast<std::uint8_t>(window[k]);
-        labels[i * length() + k] = static_cast<std::uint8_t>(window[k + 1]);
-      }
+  bool in_files() const override { return !text_.in_memory(); }
+  Result<void> fetch(std::int64_t sample, std::vector<std::byte>& raw) const override {
+    raw.resize(window() + 1);
+    return text_.read(static_cast<std::uint64_t>(sample) * window(), raw);
+  }
+  Result<void> prepare(std::int64_t, std::span<const std::byte> raw, std::span<float> inputs,
+                       std::span<std::int64_t> labels) const override {
+    MAYFLY_CHECK(raw.size() == window() + 1, "a window of the text");
+    for (std::size_t k = 0; k < inputs.size(); ++k) {
+      inputs[k] = static_cast<float>(raw[k]);
+      labels[k] = static_cast<std::int64_t>(raw[k + 1]);
     }
+    return {};
   }
 
  private:
-  std::size_t length() const { return static_cast<std::size_t>(context_); }
+  std::size_t window() const { return static_cast<std::size_t>(context_); }
 
-  std::string text_;
+  ByteFile text_;
   int context_;
 };
 
-Result<std::unique_ptr<Dataset>> open_idx(const DataSpec& spec, const std::filesystem::path& folder) {
-  MAYFLY_CHECK(spec.files.size() == 2, "read_train wants two files");
-  const auto images = load_unpacked(folder / spec.files[0]);
-  if (!images) return unexpected(images.error());
-  const auto labels = load_unpacked(folder / spec.files[1]);
-  if (!labels) return unexpected(labels.error());
-  auto pictures = parse_idx(*images, (folder / spec.files[0]).string(), *labels, (folder / spec.files[1]).string());
-  if (!pictures) return unexpected(pictures.error());
-  return picture_dataset(std::move(*pictures));
-}
-
-Result<std::unique_ptr<Dataset>> open_cifar(const DataSpec& spec, const std::filesystem::path& folder) {
-  Pictures pictures;
+Result<std::vector<ByteFile>> opened_files(const DataSpec& spec, const std::filesystem::path& folder) {
+  std::vector<ByteFile> files;
   for (const auto& file : spec.files) {
-    const auto batch = load_unpacked(folder / file);
-    if (!batch) return unexpected(batch.error());
-    if (const auto added = add_cifar(*batch, (folder / file).string(), pictures); !added)
-      return unexpected(added.error());
+    auto opened = ByteFile::open(folder / file);
+    if (!opened) return unexpected(opened.error());
+    files.push_back(std::move(*opened));
   }
-  return picture_dataset(std::move(pictures));
+  return files;
 }
 
-Result<std::unique_ptr<Dataset>> open_text(const DataSpec& spec, int context, const std::filesystem::path& folder) {
-  MAYFLY_CHECK(spec.files.size() == 1, "read_train wants one file");
-  auto text = load_unpacked(folder / spec.files[0]);
-  if (!text) return unexpected(text.error());
-  if (text->size() <= static_cast<std::size_t>(context))
-    return fail("{}: {} bytes, want more than the context of {}", (folder / spec.files[0]).string(), text->size(),
-                context);
-  return std::make_unique<TextDataset>(std::move(*text), context);
+Result<std::unique_ptr<Dataset>> open_text(ByteFile text, int context) {
+  if (text.size() <= static_cast<std::uint64_t>(context))
+    return fail("{}: {} bytes, want more than the context of {}", text.name(), text.size(), context);
+  return std::make_unique<TextDataset>(std::move(text), context);
+}
+
+/// Of idx, cifar and text.
+Result<std::unique_ptr<Dataset>> open_files(const DataSpec& spec, int context, const std::filesystem::path& folder) {
+  auto files = opened_files(spec, folder);
+  if (!files) return unexpected(files.error());
+  MAYFLY_CHECK(files->size() >= (spec.name == "idx" ? 2 : 1), "read_train wants the files");
+  if (spec.name == "idx") return open_idx(std::move((*files)[0]), (*files)[1]);
+  if (spec.name == "cifar") return open_cifar(std::move(*files));
+  return open_text(std::move((*files)[0]), context);
 }
 
 Result<std::unique_ptr<Dataset>> open_synthetic(const DataSpec& spec) {
@@ -153,12 +156,33 @@ std::string shown_shape(const Dataset& data) {
 
 }  // namespace
 
+std::size_t Dataset::length() const {
+  const auto sides = shape();
+  return std::accumulate(sides.begin(), sides.end(), std::size_t{1}, std::multiplies<>());
+}
+
+Result<void> Dataset::read(std::span<const std::int64_t> samples, std::span<float> inputs,
+                           std::span<std::int64_t> labels) const {
+  const auto floats = length();
+  const auto names = static_cast<std::size_t>(this->labels());
+  MAYFLY_CHECK(inputs.size() == samples.size() * floats && labels.size() == samples.size() * names,
+               "room for the samples");
+  std::vector<std::byte> raw;
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    MAYFLY_CHECK(samples[i] >= 0 && samples[i] < size(), "a sample of the data set");
+    if (auto fetched = fetch(samples[i], raw); !fetched) return fetched;
+    const auto done = prepare(samples[i], raw, inputs.subspan(i * floats, floats), labels.subspan(i * names, names));
+    if (!done) return done;
+  }
+  return {};
+}
+
 Result<std::unique_ptr<Dataset>> open_dataset(const DataSpec& spec, const ModelSpec& model,
                                               const std::filesystem::path& folder) {
   if (spec.name == "digits") return digits_dataset(spec.samples, spec.seed);
-  if (spec.name == "idx") return open_idx(spec, folder);
-  if (spec.name == "cifar") return open_cifar(spec, folder);
-  if (spec.name == "text") return open_text(spec, model.context, folder);
+  if (spec.name == "idx" || spec.name == "cifar" || spec.name == "text") return open_files(spec, model.context, folder);
+  if (spec.name == "images") return open_images(folder / spec.files[0], spec.shape);
+  if (spec.name == "dials") return open_dials(spec, folder);
   if (spec.name == "synthetic") return open_synthetic(spec);
   if (spec.name == "count") return std::make_unique<CountDataset>(spec.samples);
   return fail("data '{}' is not known", spec.name);

@@ -11,24 +11,23 @@
 
 #include "base/file.h"
 #include "data/gzip.h"
-#include "data/pictures.h"
 
 namespace mayfly {
 namespace {
 
 namespace fs = std::filesystem;
 
-struct Batch {
+struct Samples {
   std::vector<float> inputs{};
   std::vector<std::int64_t> labels{};
 };
 
-Batch read(const Dataset& data, const std::vector<std::int64_t>& samples) {
+Samples read(const Dataset& data, const std::vector<std::int64_t>& samples) {
   const auto shape = data.shape();
   const auto length = std::accumulate(shape.begin(), shape.end(), std::size_t{1}, std::multiplies<>());
-  Batch batch{.inputs = std::vector<float>(samples.size() * length),
-              .labels = std::vector<std::int64_t>(samples.size() * static_cast<std::size_t>(data.labels()))};
-  data.read(samples, batch.inputs, batch.labels);
+  Samples batch{.inputs = std::vector<float>(samples.size() * length),
+                .labels = std::vector<std::int64_t>(samples.size() * static_cast<std::size_t>(data.labels()))};
+  EXPECT_TRUE(data.read(samples, batch.inputs, batch.labels));
   return batch;
 }
 
@@ -175,7 +174,7 @@ TEST_F(Files, IdxSaysWhatIsWrong) {
       {"absent", "l", "absent: no such file"},
       {"short", "l", "short: 27 bytes, want 28 as its header says"},
       {"long", "l", "long: 29 bytes, want 28 as its header says"},
-      {"huge", "l", "huge: header says more than 2147483648 bytes follow"},
+      {"huge", "l", "huge: header says more than 1099511627776 bytes follow"},
       {"l", "l", "l: 10 bytes, want a header of 16"},
       {"i", "i", "i: begins with 00000803, want 00000801 (hexadecimal; idx, bytes, 1 dimension)"},
       {"i", "none", "none: header says nothing is in it, want at least one sample"},

@@ -143,14 +143,14 @@ class DigitsDataset final : public Dataset {
   std::vector<int> shape() const override { return {1, kSide, kSide}; }
   int labels() const override { return 1; }
   int classes() const override { return 10; }
-  void read(std::span<const std::int64_t> samples, std::span<float> inputs,
-            std::span<std::int64_t> labels) const override {
-    constexpr std::size_t kPixels = kSide * kSide;
-    MAYFLY_CHECK(inputs.size() == samples.size() * kPixels && labels.size() == samples.size(), "room for the samples");
-    for (std::size_t i = 0; i < samples.size(); ++i) {
-      MAYFLY_CHECK(samples[i] >= 0 && samples[i] < samples_, "a sample of the data set");
-      labels[i] = draw_sample(samples[i], inputs.subspan(i * kPixels, kPixels));
-    }
+  Result<void> fetch(std::int64_t, std::vector<std::byte>& raw) const override {
+    raw.clear();
+    return {};
+  }
+  Result<void> prepare(std::int64_t sample, std::span<const std::byte>, std::span<float> inputs,
+                       std::span<std::int64_t> labels) const override {
+    labels[0] = draw_sample(sample, inputs);
+    return {};
   }
 
  private:

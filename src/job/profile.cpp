@@ -8,9 +8,6 @@
 
 namespace mayfly {
 
-std::string_view name(Basis basis) {
-  return basis == Basis::measured ? "measured" : basis == Basis::scaled ? "scaled" : "given";
-}
 std::string_view name(Sync sync) { return sync == Sync::asp ? "asp" : "bsp"; }
 std::string_view name(Exchange exchange) {
   return exchange == Exchange::server ? "server" : exchange == Exchange::all_reduce ? "all-reduce" : "pipeline";
@@ -32,7 +29,6 @@ Enum choice(Section& section, std::string_view key, const std::array<Enum, N>& v
   return fallback;
 }
 
-constexpr std::array kBases{Basis::measured, Basis::scaled, Basis::given};
 constexpr std::array kSyncs{Sync::asp, Sync::bsp};
 constexpr std::array kExchanges{Exchange::server, Exchange::all_reduce, Exchange::pipeline};
 
@@ -49,11 +45,17 @@ Seconds milliseconds(Section& section, std::string_view key) {
 }
 
 Origin read_origin(Section section) {
-  Origin origin{.basis = choice(section, "basis", kBases, Basis::given), .source = section.text("source")};
+  Origin origin{.basis = read_basis(section, Basis::given), .source = section.text("source")};
   origin.date = section.maybe_text("date").value_or("");
   if (!origin.date.empty()) {
     const auto day = parse_date(origin.date);
     if (!day) section.reject("date", day.error().message);
+  }
+  origin.job = section.maybe_text("job").value_or("");
+  origin.machine = section.maybe_text("machine").value_or("");
+  if (const Value* notes = section.raw("notes")) {
+    for (const Value& one : notes->items) origin.notes.push_back(one.scalar);
+    if (notes->kind != Value::Kind::list) section.reject("notes", "want a list of texts");
   }
   section.finish();
   return origin;
@@ -70,7 +72,9 @@ TypeProfile read_type(Section& section, Basis fallback) {
   type.relative_sd = section.maybe_number("relative_sd", Range::non_negative).value_or(0);
   type.gflops = section.maybe_number("gflops", Range::positive);
   type.network = maybe_rate(section, "network_mb_per_s");
-  type.basis = choice(section, "basis", kBases, fallback);
+  type.cores = section.maybe_number("cores", Range::positive);
+  type.batches = read_batches(section);
+  type.basis = read_basis(section, fallback);
   if ((type.step || type.compute) && type.batch == 0) section.reject("batch", "missing beside a step time");
   section.finish();
   return type;
@@ -258,6 +262,7 @@ Profile read_profile(Section& root) {
                     .pcie = maybe_rate(*link, "pcie_mb_per_s"),
                     .latency = maybe_seconds(*link, "latency_s", Range::non_negative).value_or(Seconds{0}),
                     .overlap = link->maybe_number("overlap", Range::fraction).value_or(0)};
+    if (link->has("basis")) profile.link.basis = read_basis(*link, Basis::measured);
     link->finish();
   }
   if (auto server = root.maybe_section("server")) {
@@ -266,6 +271,7 @@ Profile read_profile(Section& root) {
                       .cpu = maybe_seconds(*server, "cpu_s_per_update"),
                       .demand = maybe_seconds(*server, "demand_s")};
     if (const auto price = server->maybe_number("usd_per_hour", Range::non_negative)) profile.server.price = {*price};
+    if (server->has("basis")) profile.server.basis = read_basis(*server, Basis::measured);
     server->finish();
   }
   if (auto fit = root.maybe_section("contention")) {
@@ -280,18 +286,18 @@ Profile read_profile(Section& root) {
   if (auto loss = root.maybe_section("loss")) profile.loss = read_loss(*loss);
   if (auto cynthia = root.maybe_section("cynthia")) profile.cynthia = read_cynthia(*cynthia);
   if (auto serverless = root.maybe_section("serverless")) profile.serverless = read_serverless(*serverless);
-  if (auto loader = root.maybe_section("loader")) {
-    profile.loader = {
-        .prep_samples_per_s_per_vcpu = loader->maybe_number("prep_samples_per_s_per_vcpu", Range::positive),
-        .fetch_samples_per_s = loader->maybe_number("fetch_samples_per_s", Range::positive)};
-    loader->finish();
-  }
+  if (auto loader = root.maybe_section("loader")) profile.loader = read_loader(*loader);
   if (auto checkpoint = root.maybe_section("checkpoint")) {
     profile.checkpoint = {.data_mb = checkpoint->number("data_mb", Range::positive),
-                          .graph_mb = checkpoint->number("graph_mb", Range::non_negative)};
+                          .graph_mb = checkpoint->number("graph_mb", Range::non_negative),
+                          .stall = maybe_seconds(*checkpoint, "stall_s", Range::non_negative),
+                          .write = maybe_seconds(*checkpoint, "write_s", Range::non_negative)};
     checkpoint->finish();
   }
   if (auto pipeline = root.maybe_section("pipeline")) profile.pipeline = read_pipeline(*pipeline);
+  if (auto memory = root.maybe_section("memory")) profile.memory = read_memory(*memory);
+  if (auto layers = root.maybe_section("layers")) profile.layers = read_layers(*layers);
+  if (auto start = root.maybe_section("start")) profile.start = read_start(*start);
   profile.recovery = maybe_seconds(root, "recovery_s", Range::non_negative);
   if (profile.exchange == Exchange::pipeline && !profile.pipeline)
     root.reject("pipeline", "missing; job.exchange is pipeline");

@@ -9,12 +9,9 @@
 
 #include "base/document.h"
 #include "base/units.h"
+#include "job/measured_profile.h"
 
 namespace mayfly {
-
-/// What a figure rests on: a measurement of this job, one scaled from another machine or job, or someone's word.
-enum class Basis { measured, scaled, given };
-std::string_view name(Basis basis);
 
 /// Every worker waits for the others each step (bsp), or none does (asp).
 enum class Sync { asp, bsp };
@@ -27,6 +24,9 @@ struct Origin {
   Basis basis = Basis::given;
   std::string source{};
   std::string date{};
+  std::string job{};                 ///< hash of the job file's text that was measured; empty: none was
+  std::string machine{};             ///< which was measured on, as machine_name() has it
+  std::vector<std::string> notes{};  ///< what is missing or assumed
   bool operator==(const Origin&) const = default;
 };
 
@@ -36,7 +36,9 @@ struct TypeProfile {
   std::optional<Seconds> step{};            ///< whole step: compute and exchange
   std::optional<Seconds> compute{};         ///< the part of it before anything leaves the machine
   double relative_sd = 0;                   ///< of the step time, between repetitions; 0 = not known
-  std::optional<double> gflops{};           ///< Cynthia's capability of a machine
+  std::optional<double> gflops{};           ///< what it reaches multiplying matrices; Cynthia's capability
+  std::optional<double> cores{};            ///< of this computer that took part
+  std::vector<BatchPoint> batches{};        ///< the step at other batch sizes
   std::optional<BytesPerSecond> network{};  ///< as measured, overriding the catalogue
   Basis basis = Basis::measured;
   bool operator==(const TypeProfile&) const = default;
@@ -47,6 +49,7 @@ struct LinkProfile {
   std::optional<BytesPerSecond> pcie{};     ///< overrides the catalogue
   Seconds latency{0};                       ///< per tensor and exchange
   double overlap = 0;                       ///< share of the backward pass during which gradients may travel
+  std::optional<Basis> basis{};
   bool operator==(const LinkProfile&) const = default;
 };
 
@@ -57,6 +60,7 @@ struct ServerProfile {
   std::optional<Seconds> cpu{};             ///< core-seconds per update
   std::optional<Seconds> demand{};          ///< busy time per update of one whole server, as calibrated
   std::optional<UsdPerHour> price{};        ///< overrides the catalogue
+  std::optional<Basis> basis{};
   bool operator==(const ServerProfile&) const = default;
 };
 
@@ -118,17 +122,12 @@ struct ServerlessProfile {
   bool operator==(const ServerlessProfile&) const = default;
 };
 
-/// What the loader can deliver to one machine.
-struct LoaderProfile {
-  std::optional<double> prep_samples_per_s_per_vcpu{};
-  std::optional<double> fetch_samples_per_s{};
-  bool operator==(const LoaderProfile&) const = default;
-};
-
-/// Sizes of one checkpoint's files, MB.
+/// Sizes of one checkpoint's files, MB, and the time it took where that was measured.
 struct CheckpointSize {
   double data_mb = 0;
   double graph_mb = 0;
+  std::optional<Seconds> stall{};  ///< training stood still
+  std::optional<Seconds> write{};  ///< in the background
   bool operator==(const CheckpointSize&) const = default;
 };
 
@@ -231,6 +230,9 @@ struct Profile {
   LoaderProfile loader{};
   std::optional<CheckpointSize> checkpoint{};
   std::optional<PipelineProfile> pipeline{};
+  std::optional<MemoryProfile> memory{};
+  std::optional<LayersProfile> layers{};
+  std::optional<StartProfile> start{};
   std::optional<Seconds> recovery{};  ///< lost when the cluster changes under way
   bool operator==(const Profile&) const = default;
 };

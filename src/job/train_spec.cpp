@@ -1,6 +1,7 @@
 #include "job/train_spec.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <initializer_list>
 #include <numbers>
@@ -13,8 +14,8 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-const Words kModels{"mlp", "cnn", "resnet", "gpt", "torchscript", "count", "script"};
-const Words kData{"digits", "idx", "cifar", "text", "synthetic", "count"};
+const Words kModels{"mlp", "cnn", "resnet", "gpt", "torchscript", "dials", "count", "script"};
+const Words kData{"digits", "idx", "cifar", "text", "images", "synthetic", "dials", "count"};
 
 std::string listed(const Words& words) { return fmt::format("{}", fmt::join(words, ", ")); }
 
@@ -65,6 +66,12 @@ double below_one(Section& section, std::string_view key, double absent) {
   return number;
 }
 
+double at_most(Section& section, std::string_view key, Range range, double absent, double most) {
+  const double number = section.maybe_number(key, range).value_or(absent);
+  if (number > most) section.reject(key, fmt::format("{}, want at most {}", number, most));
+  return number;
+}
+
 ModelSpec read_model(Section section) {
   ModelSpec model{.name = required_word(section, "name", kModels)};
   refuse_stranger(section, "file", model.name, {"torchscript"});
@@ -73,6 +80,8 @@ ModelSpec read_model(Section section) {
   refuse_stranger(section, "width", model.name, {"cnn", "resnet"});
   refuse_stranger(section, "context", model.name, {"gpt", "torchscript"});
   for (const auto key : {"layers", "heads", "embedding"}) refuse_stranger(section, key, model.name, {"gpt"});
+  for (const auto key : {"compute_ms", "device_ms", "parameters_mb"})
+    refuse_stranger(section, key, model.name, {"dials"});
   if (model.name == "torchscript") model.file = section.text("file");
   if (model.name == "mlp") model.hidden = read_sizes(section, "hidden");
   model.depth = section.maybe_integer("depth").value_or(model.depth);
@@ -81,6 +90,9 @@ ModelSpec read_model(Section section) {
   model.heads = section.maybe_integer("heads").value_or(model.heads);
   model.embedding = section.maybe_integer("embedding").value_or(model.embedding);
   model.context = section.maybe_integer("context").value_or(model.context);
+  model.compute_ms = section.maybe_number("compute_ms", Range::non_negative).value_or(model.compute_ms);
+  model.device_ms = section.maybe_number("device_ms", Range::non_negative).value_or(model.device_ms);
+  model.parameters_mb = at_most(section, "parameters_mb", Range::positive, model.parameters_mb, 10'000);
   if (model.depth < 8 || (model.depth - 2) % 6 != 0)
     section.reject("depth", fmt::format("{}, want 6n+2: 8, 14, 20, 26, 32, 44, 56, 110 ...", model.depth));
   if (model.embedding % model.heads != 0) {
@@ -111,21 +123,66 @@ void check_files(Section& section, const DataSpec& data) {
   if (data.name == "idx" && data.files.size() != 2) want("two: images, then labels");
   if (data.name == "cifar" && data.files.empty()) want("the batches, for example [data_batch_1.bin]");
   if (data.name == "text" && data.files.size() != 1) want("one");
+  if (data.name == "images" && data.files.size() != 1) want("one: the folder of the classes' folders");
+  if (data.name == "dials" && data.files.size() != 1) want("one, which is made if it is not there");
 }
 
-DataSpec read_data(Section section) {
-  DataSpec data{.name = required_word(section, "name", kData)};
-  refuse_stranger(section, "files", data.name, {"idx", "cifar", "text"});
-  refuse_stranger(section, "samples", data.name, {"digits", "synthetic", "count"});
-  for (const auto key : {"shape", "classes"}) refuse_stranger(section, key, data.name, {"synthetic"});
-  refuse_stranger(section, "seed", data.name, {"digits", "synthetic"});
-  data.files = read_files(section);
-  check_files(section, data);
-  if (is_one_of(data.name, {"digits", "synthetic", "count"})) data.samples = section.integer("samples");
+LoaderSpec read_loader(Section section) {
+  constexpr int kMostThreads = 256, kMostAhead = 1000;
+  LoaderSpec loader;
+  loader.prep_threads = section.maybe_integer("prep_threads", Range::non_negative);
+  if (loader.prep_threads.value_or(0) > kMostThreads)
+    section.reject("prep_threads", fmt::format("{}, want at most {}", *loader.prep_threads, kMostThreads));
+  loader.ahead = section.maybe_integer("ahead", Range::non_negative).value_or(loader.ahead);
+  if (loader.ahead > kMostAhead) section.reject("ahead", fmt::format("{}, want at most {}", loader.ahead, kMostAhead));
+  loader.cache_mb = at_most(section, "cache_mb", Range::non_negative, 0, 1e7);
+  loader.partitioned = section.maybe_flag("partitioned").value_or(false);
+  if (loader.partitioned && loader.cache_mb == 0)
+    section.reject("partitioned", "wants a cache to take part with: cache_mb");
+  if (const auto rate = section.maybe_number("storage_mb_per_s", Range::positive))
+    loader.storage = BytesPerSecond{*rate * 1e6};
+  loader.share = section.maybe_text("share").value_or("");
+  const bool plain = std::all_of(loader.share.begin(), loader.share.end(), [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.';
+  });
+  if (!plain || loader.share.size() > 64)
+    section.reject("share", "want a name of up to 64 letters, digits, '-', '_' and '.'");
+  section.finish();
+  return loader;
+}
+
+void read_dials(Section& section, DataSpec& data) {
+  for (const auto key : {"sample_kb", "prep_ms"}) refuse_stranger(section, key, data.name, {"dials"});
+  data.sample_kb = at_most(section, "sample_kb", Range::positive, data.sample_kb, 1e6);
+  data.prep_ms = at_most(section, "prep_ms", Range::non_negative, data.prep_ms, 1e5);
+}
+
+void read_shape(Section& section, DataSpec& data) {
   if (data.name == "synthetic") {
     data.shape = read_sizes(section, "shape");
     if (data.shape.empty()) section.reject("shape", "empty, want for example [20] or [3, 32, 32]");
   }
+  if (data.name == "images") {
+    data.shape = read_sizes(section, "shape");
+    const bool known = data.shape.size() == 3 && (data.shape[0] == 1 || data.shape[0] == 3);
+    if (!known || std::max(data.shape[1], data.shape[2]) > 4096)
+      section.reject("shape", "want [CHANNELS, HEIGHT, WIDTH], 1 or 3 channels and sides up to 4096: [3, 224, 224]");
+  }
+}
+
+DataSpec read_data(Section section) {
+  DataSpec data{.name = required_word(section, "name", kData)};
+  refuse_stranger(section, "files", data.name, {"idx", "cifar", "text", "images", "dials"});
+  refuse_stranger(section, "samples", data.name, {"digits", "synthetic", "dials", "count"});
+  refuse_stranger(section, "shape", data.name, {"synthetic", "images"});
+  refuse_stranger(section, "classes", data.name, {"synthetic"});
+  refuse_stranger(section, "seed", data.name, {"digits", "synthetic"});
+  data.files = read_files(section);
+  check_files(section, data);
+  if (is_one_of(data.name, {"digits", "synthetic", "dials", "count"})) data.samples = section.integer("samples");
+  read_shape(section, data);
+  read_dials(section, data);
+  if (auto loader = section.maybe_section("loader")) data.loader = read_loader(*loader);
   data.classes = section.maybe_integer("classes").value_or(data.classes);
   data.seed = static_cast<std::uint64_t>(section.maybe_integer("seed", Range::non_negative).value_or(1));
   section.finish();
@@ -138,6 +195,8 @@ void check_pair(Section& section, std::string_view key, const ModelSpec& model, 
     section.reject(key, fmt::format("{} data for the model {}, want {}", data.name, model.name, want));
   };
   if (model.name == "count" && data.name != "count") return refuse("count");
+  if (model.name == "dials" && data.name != "dials") return refuse("dials");
+  if (model.name != "dials" && data.name == "dials") return refuse("any but dials");
   if (model.name == "gpt" && data.name != "text") return refuse("text");
   if (model.name != "count" && data.name == "count") return refuse("any but count");
   if (is_one_of(model.name, {"mlp", "cnn", "resnet"}) && data.name == "text") return refuse("any but text and count");

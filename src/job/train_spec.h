@@ -14,7 +14,7 @@ namespace mayfly {
 /// file's folder.
 
 struct ModelSpec {
-  std::string name{};         ///< mlp, cnn, resnet, gpt, torchscript, count or script: the job's own program
+  std::string name{};         ///< mlp, cnn, resnet, gpt, torchscript, dials, count or script: the job's own program
   std::string file{};         ///< torchscript; of a script what its first worker says of it
   std::vector<int> hidden{};  ///< mlp: widths of the hidden layers
   int depth = 20;             ///< resnet: 6n+2
@@ -23,17 +23,34 @@ struct ModelSpec {
   int heads = 4;              ///< gpt
   int embedding = 128;        ///< gpt
   int context = 64;           ///< gpt and torchscript on text: characters seen at once
+  double compute_ms = 0;      ///< dials: a processor's time for each sample
+  double device_ms = 0;       ///< dials: time that passes for each sample, as with a GPU
+  double parameters_mb = 1;   ///< dials: what is exchanged
   bool is_script() const { return name == "script"; }
   bool operator==(const ModelSpec&) const = default;
 };
 
+/// How samples get from storage to the trainer of each worker.
+struct LoaderSpec {
+  std::optional<int> prep_threads{};        ///< absent: 1 for data in files, none for data in memory
+  int ahead = 2;                            ///< batches made ready before they are asked for
+  double cache_mb = 0;                      ///< raw samples kept in memory; 0: none
+  bool partitioned = false;                 ///< workers ask each other's caches before storage
+  std::optional<BytesPerSecond> storage{};  ///< emulated rate of reading; absent: as fast as it is
+  std::string share{};                      ///< prepared once for all jobs on the machine with this name
+  bool operator==(const LoaderSpec&) const = default;
+};
+
 struct DataSpec {
-  std::string name{};                ///< digits, idx, cifar, text, synthetic or count
-  std::vector<std::string> files{};  ///< idx: images then labels; cifar: batches; text: one file
-  std::int64_t samples = 0;          ///< of one epoch: digits, synthetic, count; elsewhere what the files hold
-  std::vector<int> shape{};          ///< synthetic: of one sample; elsewhere known
+  std::string name{};                ///< digits, idx, cifar, text, images, synthetic, dials or count
+  std::vector<std::string> files{};  ///< idx: images, labels; cifar: batches; text, dials: a file; images: a folder
+  std::int64_t samples = 0;          ///< of one epoch: digits, synthetic, dials, count; elsewhere what the files hold
+  std::vector<int> shape{};          ///< synthetic and images: of one sample; elsewhere known
   int classes = 10;                  ///< synthetic
   std::uint64_t seed = 1;            ///< digits, synthetic: which samples
+  double sample_kb = 4;              ///< dials: raw bytes of a sample, / 1000
+  double prep_ms = 0;                ///< dials: a processor's time to prepare a sample
+  LoaderSpec loader{};
   bool operator==(const DataSpec&) const = default;
 };
 

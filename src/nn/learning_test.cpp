@@ -35,13 +35,13 @@ Learnt learnt(const TrainSpec& spec, const DataSpec& validation, std::int64_t st
   std::vector<std::int64_t> samples(static_cast<std::size_t>(spec.batch));
   for (std::int64_t step = 0; step < steps; ++step) {
     std::iota(samples.begin(), samples.end(), step * spec.batch % ((*data)->size() - spec.batch));
-    const double loss = (*trainer)->compute(**data, samples, 1, step * spec.batch);
+    const double loss = (*trainer)->compute(*read_batch(**data, samples), 1, step * spec.batch);
     if (step == 0) result.first_loss = loss;
     (*trainer)->apply(step, 1);
   }
   samples.resize(1000);
   std::iota(samples.begin(), samples.end(), 0);
-  result.after = (*trainer)->evaluate(**unseen, samples);
+  result.after = *(*trainer)->evaluate(**unseen, samples);
   return result;
 }
 
@@ -128,15 +128,15 @@ TEST_F(Scripts, SeeWhatIsWrittenIntoTheirWeights) {
   std::vector<std::int64_t> samples(30);
   std::iota(samples.begin(), samples.end(), 0);
   for (int again = 0; again < 3; ++again)
-    EXPECT_NEAR((*trainer)->compute(**data, samples, 1, 0), 1.0986, 1e-3) << "before anything is written";
+    EXPECT_NEAR((*trainer)->compute(*read_batch(**data, samples), 1, 0), 1.0986, 1e-3) << "before anything is written";
   const auto weights = (*trainer)->weights();
   ASSERT_EQ(weights.size(), 63u);
   weights[60] = 1000;
   (*trainer)->weights_written();
-  EXPECT_GT((*trainer)->compute(**data, samples, 1, 0), 100);
+  EXPECT_GT((*trainer)->compute(*read_batch(**data, samples), 1, 0), 100);
   (*trainer)->reset();
   EXPECT_EQ((*trainer)->weights()[60], 0);
-  EXPECT_NEAR((*trainer)->compute(**data, samples, 1, 0), 1.0986, 1e-3);
+  EXPECT_NEAR((*trainer)->compute(*read_batch(**data, samples), 1, 0), 1.0986, 1e-3);
 }
 
 TEST_F(Scripts, SayWhatIsWrong) {

@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "nn/described_network.h"
+#include "nn/dials_network.h"
 
 namespace mayfly {
 namespace {
@@ -253,6 +254,7 @@ Result<std::unique_ptr<Network>> make_network(const ModelSpec& model, const Data
   if (model.name == "resnet") return built(resnet(model, shape[0], data.classes()));
   if (model.name == "gpt") return built(gpt(model, data.classes()));
   if (model.name == "count") return std::make_unique<CountNetwork>(data.size());
+  if (model.name == "dials") return dials_network(model, static_cast<int>(inputs), data.classes());
   if (model.name == "torchscript") return load_script(model, folder);
   if (model.is_script()) return load_described_network(model.file);
   return fail("model '{}' is not known", model.name);

@@ -69,10 +69,10 @@ Pair trained_both_ways(const TrainSpec& spec, int servers_count, std::int64_t st
   Servers servers(spec, *pair.plain, servers_count);
   for (std::int64_t step = 0; step < steps; ++step) {
     const auto samples = batch_of(*pair.data, step, 8);
-    pair.plain->compute(*pair.data, samples, 1, step * 8);
+    pair.plain->compute(*read_batch(*pair.data, samples), 1, step * 8);
     pair.plain->apply(step, 3);
     servers.pull(*worker);
-    worker->compute(*pair.data, samples, 1, step * 8);
+    worker->compute(*read_batch(*pair.data, samples), 1, step * 8);
     worker->finish_push(1);
     servers.apply({worker->exchange()}, step, 3);
   }
@@ -141,8 +141,8 @@ TEST(Shards, AddUpSeveralPushesAsTheirWorkersWould) {
   const auto many = make(spec, *data);
   Servers servers(spec, *few, 2);
   const auto samples = batch_of(*data, 0, 8);
-  few->compute(*data, std::span(samples).first(2), .25, 0);
-  many->compute(*data, std::span(samples).subspan(2), .75, 2);
+  few->compute(*read_batch(*data, std::span(samples).first(2)), .25, 0);
+  many->compute(*read_batch(*data, std::span(samples).subspan(2)), .75, 2);
   servers.apply({few->exchange(), many->exchange()}, 0, 2);
   for (std::size_t i = 0; i < few->exchange().size(); ++i) few->exchange()[i] += many->exchange()[i];
   few->apply(0, 2);
@@ -158,7 +158,7 @@ TEST(Shards, CountBatchesOfSharesAsWholeNumbers) {
   Servers servers(spec, *worker, 2);
   const auto counters = worker->layout().counters;
   ASSERT_GT(counters, 1u);
-  worker->compute(*data, batch_of(*data, 0, 8), .1, 0);
+  worker->compute(*read_batch(*data, batch_of(*data, 0, 8)), .1, 0);
   worker->finish_push(.1);
   const std::vector<std::span<const float>> pushes(10, worker->exchange());
   for (int step = 0; step < 5; ++step) servers.apply(pushes, step, 10);
@@ -180,10 +180,11 @@ TEST(Shards, PulledIntoAnotherTrainerGiveTheSameLoss) {
   other_seed.seed = 5;
   const auto other = make(other_seed, *pair.data);
   const auto samples = batch_of(*pair.data, 7, 8);
-  EXPECT_NE(other->evaluate(*pair.data, samples).loss_sum, pair.whole->evaluate(*pair.data, samples).loss_sum);
+  EXPECT_NE(other->evaluate(*pair.data, samples)->loss_sum, pair.whole->evaluate(*pair.data, samples)->loss_sum);
   Servers(spec, *pair.whole, 3).pull(*other);
-  EXPECT_EQ(other->compute(*pair.data, samples, 1, 0), pair.whole->compute(*pair.data, samples, 1, 0));
-  EXPECT_EQ(other->evaluate(*pair.data, samples).loss_sum, pair.whole->evaluate(*pair.data, samples).loss_sum);
+  EXPECT_EQ(other->compute(*read_batch(*pair.data, samples), 1, 0),
+            pair.whole->compute(*read_batch(*pair.data, samples), 1, 0));
+  EXPECT_EQ(other->evaluate(*pair.data, samples)->loss_sum, pair.whole->evaluate(*pair.data, samples)->loss_sum);
 }
 
 TEST(Shards, GoOnFromACopiedStateToTheBit) {
@@ -195,7 +196,7 @@ TEST(Shards, GoOnFromACopiedStateToTheBit) {
   const auto first = Shard::make(spec, layout, 1, 2);
   const auto second = Shard::make(spec, layout, 1, 2);
   first->take(*worker);
-  worker->compute(*data, batch_of(*data, 0, 8), 1, 0);
+  worker->compute(*read_batch(*data, batch_of(*data, 0, 8)), 1, 0);
   worker->finish_push(1);
   const std::vector<std::span<const float>> push{
       std::span<const float>(worker->exchange()).subspan(first->range().first, first->range().count)};
@@ -232,7 +233,7 @@ TEST(Pushes, OfOneWorkerAreHeldToItsShareOfTheNorm) {
   spec.sum = true;
   const auto data = open(spec);
   const auto worker = make(spec, *data);
-  worker->compute(*data, batch_of(*data, 0, 4), .5, 0);
+  worker->compute(*read_batch(*data, batch_of(*data, 0, 4)), .5, 0);
   EXPECT_EQ(worker->exchange()[0], -1);
   worker->finish_push(.5);
   for (std::size_t i = 0; i < 8; ++i) EXPECT_NEAR(worker->exchange()[i], i < 4 ? -.25 : 0, 1e-6) << i;
@@ -243,7 +244,7 @@ TEST(Pushes, WithinTheNormStayAsTheyAre) {
   const auto spec = count_to_eight();
   const auto data = open(spec);
   const auto worker = make(spec, *data);
-  worker->compute(*data, batch_of(*data, 0, 4), .5, 0);
+  worker->compute(*read_batch(*data, batch_of(*data, 0, 4)), .5, 0);
   worker->finish_push(.5);
   for (std::size_t i = 0; i < 8; ++i) EXPECT_EQ(worker->exchange()[i], i < 4 ? -.125 : 0) << i;
 }
@@ -263,7 +264,7 @@ std::vector<Announced> announced(Trainer& trainer, const Dataset& data, double s
     }
     parts.push_back({first, {part.begin(), part.end()}});
   };
-  trainer.compute(data, batch_of(data, 0, 8), share, 0, keep);
+  trainer.compute(*read_batch(data, batch_of(data, 0, 8)), share, 0, keep);
   trainer.finish_push(share);
   return parts;
 }
@@ -294,12 +295,12 @@ TEST(ReadyParts, LeaveOutStatisticsAndChangeNothing) {
   const auto unwatched = make(spec, *data);
   std::size_t total = 0;
   const auto samples = batch_of(*data, 0, 8);
-  watched->compute(*data, samples, 1, 0, [&](std::size_t, std::size_t count) { total += count; });
+  watched->compute(*read_batch(*data, samples), 1, 0, [&](std::size_t, std::size_t count) { total += count; });
   EXPECT_EQ(total, watched->layout().parameters);
   EXPECT_LT(total, watched->layout().size());
-  unwatched->compute(*data, samples, 1, 0);
+  unwatched->compute(*read_batch(*data, samples), 1, 0);
   EXPECT_TRUE(std::ranges::equal(watched->exchange(), unwatched->exchange()));
-  watched->compute(*data, samples, 1, 0);
+  watched->compute(*read_batch(*data, samples), 1, 0);
   EXPECT_EQ(total, watched->layout().parameters);
 }
 
@@ -315,7 +316,7 @@ TEST(Moments, ComeBackAsTheyWereTaken) {
   spec.optimiser = {.kind = Kind::adamw, .rate = .01};
   const auto data = open(spec);
   const auto trainer = make(spec, *data);
-  trainer->compute(*data, batch_of(*data, 0, 8), 1, 0);
+  trainer->compute(*read_batch(*data, batch_of(*data, 0, 8)), 1, 0);
   trainer->apply(0, 1);
   const auto moments = trainer->moments();
   ASSERT_EQ(moments.values.size(), 2u);

@@ -7,6 +7,7 @@
 #include "base/rng.h"
 #include "nn/flat_tensors.h"
 #include "nn/gradient_watch.h"
+#include "nn/layer_watch.h"
 #include "nn/optimiser.h"
 
 namespace mayfly {
@@ -14,7 +15,8 @@ namespace {
 
 using torch::Tensor;
 
-struct Batch {
+/// A batch on its device.
+struct Samples {
   Tensor inputs{};
   Tensor labels{};
 };
@@ -58,10 +60,9 @@ Result<void> check_alike(const TensorFile& file, std::string_view what, const st
 
 class TorchTrainer final : public Trainer {
  public:
-  TorchTrainer(const TrainSpec& spec, std::unique_ptr<Network> network, torch::Device device);
+  TorchTrainer(const TrainSpec& spec, std::unique_ptr<Network> network, const Dataset& data);
 
-  double compute(const Dataset& data, std::span<const std::int64_t> samples, double share, std::int64_t place,
-                 const Ready& ready) override;
+  double compute(const Batch& batch, double share, std::int64_t place, const Ready& ready) override;
   std::span<float> exchange() override { return flat_->exchange(); }
   void apply(std::int64_t step, int workers) override;
   ExchangeLayout layout() const override { return flat_->layout(); }
@@ -70,7 +71,8 @@ class TorchTrainer final : public Trainer {
   void finish_push(double share) override;
   FlatMoments moments() override;
   void set_moments(const FlatMoments& moments) override;
-  Evaluation evaluate(const Dataset& data, std::span<const std::int64_t> samples) override;
+  using Trainer::evaluate;
+  Evaluation evaluate(const Batch& batch) override;
   std::vector<TensorView> model_state() override { return views(0, model_.size()); }
   std::vector<TensorView> optimiser_state() override { return views(model_.size(), live_.size()); }
   std::vector<std::span<std::byte>> writable_state() override;
@@ -78,19 +80,23 @@ class TorchTrainer final : public Trainer {
   Result<void> load(const TensorFile& model, const TensorFile& optimiser) override;
   void reset() override;
   std::int64_t parameters() const override { return static_cast<std::int64_t>(layout().parameters); }
+  int tensors() const override { return static_cast<int>(trained_.size()); }
+  std::vector<LayerCost> layers(const std::function<void()>& pass) override { return LayerWatch(trained_).watch(pass); }
 
   /// One sample through the network, to see that the two fit.
   Result<void> try_out(const Dataset& data);
 
  private:
-  Batch read(const Dataset& data, std::span<const std::int64_t> samples) const;
-  double pass(const Dataset& data, std::span<const std::int64_t> samples, double share, std::int64_t place);
+  Samples on_device(const Batch& batch) const;
+  double pass(const Batch& batch, double share, std::int64_t place);
   void watch(const Ready& ready);
   void clip(double norm);
   std::vector<TensorView> views(std::size_t first, std::size_t last);
 
   TrainSpec spec_;
   std::unique_ptr<Network> network_;
+  std::vector<int> shape_;  ///< of one sample
+  int labels_;              ///< of one sample
   torch::Device device_;
   std::vector<NamedTensor> trained_;
   std::vector<NamedTensor> model_;  ///< parameters, then buffers
@@ -105,8 +111,8 @@ class TorchTrainer final : public Trainer {
   std::vector<Tensor> first_;      ///< model_ at the start
 };
 
-TorchTrainer::TorchTrainer(const TrainSpec& spec, std::unique_ptr<Network> network, torch::Device device)
-    : spec_(spec), network_(std::move(network)), device_(device) {
+TorchTrainer::TorchTrainer(const TrainSpec& spec, std::unique_ptr<Network> network, const Dataset& data)
+    : spec_(spec), network_(std::move(network)), shape_(data.shape()), labels_(data.labels()), device_(spec.device) {
   network_->move_to(device_);
   network_->set_training(true);
   model_ = network_->parameters();
@@ -127,25 +133,23 @@ TorchTrainer::TorchTrainer(const TrainSpec& spec, std::unique_ptr<Network> netwo
   for (const auto& [name, tensor] : model_) first_.push_back(tensor.detach().clone());
 }
 
-Batch TorchTrainer::read(const Dataset& data, std::span<const std::int64_t> samples) const {
-  const auto count = static_cast<std::int64_t>(samples.size());
-  std::vector<std::int64_t> shape{count};
-  for (const int side : data.shape()) shape.push_back(side);
-  Batch batch{.inputs = torch::empty(shape), .labels = torch::empty({count, data.labels()}, torch::kInt64)};
-  data.read(samples, {batch.inputs.data_ptr<float>(), static_cast<std::size_t>(batch.inputs.numel())},
-            {batch.labels.data_ptr<std::int64_t>(), static_cast<std::size_t>(batch.labels.numel())});
-  if (spec_.data.name == "text") batch.inputs = batch.inputs.to(torch::kInt64);
-  return {.inputs = batch.inputs.to(device_), .labels = batch.labels.to(device_)};
+Samples TorchTrainer::on_device(const Batch& batch) const {
+  std::vector<std::int64_t> shape{batch.size()};
+  for (const int side : shape_) shape.push_back(side);
+  // On a CPU these are views: the batch outlives the computation.
+  auto inputs = torch::from_blob(batch.inputs.data(), shape);
+  const auto labels = torch::from_blob(batch.labels.data(), {batch.size(), labels_}, torch::kInt64);
+  if (spec_.data.name == "text") inputs = inputs.to(torch::kInt64);
+  return {.inputs = inputs.to(device_), .labels = labels.to(device_)};
 }
 
-double TorchTrainer::compute(const Dataset& data, std::span<const std::int64_t> samples, double share,
-                             std::int64_t place, const Ready& ready) {
+double TorchTrainer::compute(const Batch& batch, double share, std::int64_t place, const Ready& ready) {
   flat_->clear();
   computed_ = true;
-  moved_statistics_ = !samples.empty();
+  moved_statistics_ = batch.size() > 0;
   // What is held to a norm is not final before all of it is known.
   watch(spec_.clip ? Ready{} : ready);
-  const double loss = samples.empty() ? 0 : pass(data, samples, share, place);
+  const double loss = batch.size() > 0 ? pass(batch, share, place) : 0;
   flat_->exchange_to_host();
   if (watch_) watch_->finish();
   if (!watch_ && ready && !spec_.clip) ready(0, layout().parameters);
@@ -157,12 +161,11 @@ void TorchTrainer::watch(const Ready& ready) {
   if (watch_) watch_->begin(ready);
 }
 
-double TorchTrainer::pass(const Dataset& data, std::span<const std::int64_t> samples, double share,
-                          std::int64_t place) {
+double TorchTrainer::pass(const Batch& batch, double share, std::int64_t place) {
   torch::manual_seed(Rng(Rng(spec_.seed).bits() ^ static_cast<std::uint64_t>(place)).bits());
   flat_->remember_statistics();
-  const auto batch = read(data, samples);
-  const auto loss = network_->loss(network_->forward(batch.inputs), batch.labels, spec_.sum);
+  const auto samples = on_device(batch);
+  const auto loss = network_->loss(network_->forward(samples.inputs), samples.labels, spec_.sum);
   // What is added up needs no weights; scaling the start of the backward pass scales every gradient.
   if (spec_.sum || share == 1) {
     loss.backward();
@@ -231,18 +234,14 @@ void TorchTrainer::set_moments(const FlatMoments& moments) {
   optimiser_->set_steps(moments.steps);
 }
 
-Evaluation TorchTrainer::evaluate(const Dataset& data, std::span<const std::int64_t> samples) {
-  constexpr std::size_t kAtOnce = 250;
+Evaluation TorchTrainer::evaluate(const Batch& batch) {
   torch::NoGradGuard no_grad;
   network_->set_training(false);
-  Evaluation result;
-  for (std::size_t at = 0; at < samples.size(); at += kAtOnce) {
-    const auto batch = read(data, samples.subspan(at, std::min(kAtOnce, samples.size() - at)));
-    const auto scores = network_->forward(batch.inputs);
-    result.loss_sum += network_->loss(scores, batch.labels, true).item<double>();
-    result.correct += network_->correct(scores, batch.labels).item<double>();
-    result.labels += static_cast<double>(batch.labels.numel());
-  }
+  const auto samples = on_device(batch);
+  const auto scores = network_->forward(samples.inputs);
+  const Evaluation result{.loss_sum = network_->loss(scores, samples.labels, true).item<double>(),
+                          .correct = network_->correct(scores, samples.labels).item<double>(),
+                          .labels = static_cast<double>(samples.labels.numel())};
   network_->set_training(true);
   return result;
 }
@@ -293,9 +292,11 @@ void TorchTrainer::reset() {
 Result<void> TorchTrainer::try_out(const Dataset& data) {
   if (trained_.empty()) return fail("model {}: nothing in it can be trained", spec_.model.name);
   if (spec_.model.name == "count" || spec_.model.is_script()) return {};
+  const auto first = read_batch(data, std::vector<std::int64_t>{0});
+  if (!first) return unexpected(first.error());
   torch::NoGradGuard no_grad;
   network_->set_training(false);
-  const auto scores = network_->forward(read(data, std::vector<std::int64_t>{0}).inputs);
+  const auto scores = network_->forward(on_device(*first).inputs);
   network_->set_training(true);
   if (scores.dim() >= 2 && scores.size(-1) == data.classes() && scores.numel() == data.labels() * data.classes())
     return {};
@@ -304,6 +305,20 @@ Result<void> TorchTrainer::try_out(const Dataset& data) {
 }
 
 }  // namespace
+
+Result<Evaluation> Trainer::evaluate(const Dataset& data, std::span<const std::int64_t> samples) {
+  constexpr std::size_t kAtOnce = 250;
+  Evaluation result;
+  for (std::size_t at = 0; at < samples.size(); at += kAtOnce) {
+    const auto batch = read_batch(data, samples.subspan(at, std::min(kAtOnce, samples.size() - at)));
+    if (!batch) return unexpected(batch.error());
+    const auto part = evaluate(*batch);
+    result.loss_sum += part.loss_sum;
+    result.correct += part.correct;
+    result.labels += part.labels;
+  }
+  return result;
+}
 
 Result<std::unique_ptr<Trainer>> Trainer::make(const TrainSpec& spec, const Dataset& data,
                                                const std::filesystem::path& folder) {
@@ -315,7 +330,7 @@ Result<std::unique_ptr<Trainer>> Trainer::make(const TrainSpec& spec, const Data
     if (!network) return unexpected(network.error());
     if (const auto fits = check_types((*network)->parameters(), false); !fits) return unexpected(fits.error());
     if (const auto fits = check_types((*network)->buffers(), true); !fits) return unexpected(fits.error());
-    auto trainer = std::make_unique<TorchTrainer>(spec, std::move(*network), torch::Device(spec.device));
+    auto trainer = std::make_unique<TorchTrainer>(spec, std::move(*network), data);
     if (const auto fits = trainer->try_out(data); !fits) return unexpected(fits.error());
     return trainer;
   } catch (const c10::Error& error) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "data/batch.h"
 #include "data/dataset.h"
 #include "data/safetensors.h"
 #include "job/train_spec.h"
@@ -37,6 +38,16 @@ struct FlatMoments {
   bool operator==(const FlatMoments&) const = default;
 };
 
+/// One layer in one pass.
+struct LayerCost {
+  std::string name{};
+  double forward_s = 0;
+  double backward_s = 0;
+  double parameters = 0;
+  double output_mb = 0;  ///< what the next layer gets
+  bool operator==(const LayerCost&) const = default;
+};
+
 /// A network and its optimiser: everything that LibTorch does for mayfly. A step has two halves, so that an update
 /// waits until it is known to count: compute() leaves the state as it is, apply() moves it. With one worker the two are
 /// a plain LibTorch loop to the bit. One thread. What LibTorch throws after make() (no memory left, an error inside a
@@ -53,8 +64,7 @@ class Trainer {
   /// sample's place in the run, alone. No samples: the gradient is 0. Replaces an earlier computation that was not
   /// applied. `ready` is called from within, with parts [first, first + count) of exchange() that are final.
   using Ready = std::function<void(std::size_t first, std::size_t count)>;
-  virtual double compute(const Dataset& data, std::span<const std::int64_t> samples, double share, std::int64_t place,
-                         const Ready& ready = {}) = 0;
+  virtual double compute(const Batch& batch, double share, std::int64_t place, const Ready& ready = {}) = 0;
   /// What the workers add up between the two halves: gradients times share (as they are where the job adds up losses),
   /// running statistics and what counters gained, times share, in one piece. Shares of a step must add up to 1. Valid
   /// until the next compute().
@@ -76,8 +86,10 @@ class Trainer {
   virtual FlatMoments moments() = 0;
   virtual void set_moments(const FlatMoments& moments) = 0;
 
-  /// Sums over the samples of a data set, without a trace in the state.
-  virtual Evaluation evaluate(const Dataset& data, std::span<const std::int64_t> samples) = 0;
+  /// Sums over a batch, without a trace in the state.
+  virtual Evaluation evaluate(const Batch& batch) = 0;
+  /// The same over any number of samples of a data set, which this thread reads.
+  Result<Evaluation> evaluate(const Dataset& data, std::span<const std::int64_t> samples);
 
   /// Weights and running statistics; moments of the optimiser (all of them, 0 before the first step). Views into the
   /// live tensors: valid until the next call of anything else.
@@ -92,9 +104,15 @@ class Trainer {
   virtual void reset() = 0;
 
   virtual std::int64_t parameters() const = 0;
+  virtual int tensors() const = 0;
+
+  /// What each layer costs in a call of compute(), which `pass` makes.
+  virtual std::vector<LayerCost> layers(const std::function<void()>& pass) = 0;
 };
 
 /// Threads that one trainer may use; call before the first Trainer.
 void use_threads(int threads);
+/// What this machine reaches multiplying large matrices, in 10^9 operations per second, with those threads.
+double multiplication_gflops();
 
 }  // namespace mayfly

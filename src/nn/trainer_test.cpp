@@ -28,7 +28,7 @@ using support::state_of;
 
 void train(Trainer& trainer, const Dataset& data, std::int64_t first, std::int64_t last, std::int64_t size = 8) {
   for (auto step = first; step < last; ++step) {
-    trainer.compute(data, batch_of(data, step, size), 1, step * size);
+    trainer.compute(*read_batch(data, batch_of(data, step, size)), 1, step * size);
     trainer.apply(step, 1);
   }
 }
@@ -59,8 +59,8 @@ class PlainLoop {
       for (const int side : data.shape()) shape.push_back(side);
       auto inputs = torch::empty(shape);
       auto labels = torch::empty({size, data.labels()}, torch::kInt64);
-      data.read(samples, {inputs.data_ptr<float>(), static_cast<std::size_t>(inputs.numel())},
-                {labels.data_ptr<std::int64_t>(), static_cast<std::size_t>(labels.numel())});
+      EXPECT_TRUE(data.read(samples, {inputs.data_ptr<float>(), static_cast<std::size_t>(inputs.numel())},
+                            {labels.data_ptr<std::int64_t>(), static_cast<std::size_t>(labels.numel())}));
       if (spec_.model.name == "gpt") inputs = inputs.to(torch::kInt64);
       const auto scores = network_->forward(inputs);
       const auto loss = torch::nn::functional::cross_entropy(scores.reshape({-1, data.classes()}), labels.flatten());
@@ -153,10 +153,10 @@ TEST(OneWorker, GptWithAdamWIsAPlainLoopToTheBitAndLearns) {
   torch::optim::AdamW adamw(plain.trained(), torch::optim::AdamWOptions(.01).weight_decay(.1));
   plain.run(adamw, *data, 60, 8);
   // 256 characters at random: ln 256 = 5.55.
-  EXPECT_NEAR(trainer->compute(*data, batch_of(*data, 0, 8), 1, 0), 5.55, .1);
+  EXPECT_NEAR(trainer->compute(*read_batch(*data, batch_of(*data, 0, 8)), 1, 0), 5.55, .1);
   train(*trainer, *data, 0, 60);
   plain.expect_same(*trainer);
-  EXPECT_LT(trainer->compute(*data, batch_of(*data, 0, 8), 1, 0), 1.6);
+  EXPECT_LT(trainer->compute(*read_batch(*data, batch_of(*data, 0, 8)), 1, 0), 1.6);
 }
 
 /// 5 and 11 samples of each batch of 16 in two trainers, their pieces added by hand.
@@ -169,8 +169,8 @@ void expect_shares_follow_one(const TrainSpec& spec, std::int64_t steps, double 
   for (std::int64_t step = 0; step < steps; ++step) {
     const auto samples = batch_of(*data, step, 16);
     const auto all = std::span(samples);
-    few->compute(*data, all.first(5), 5. / 16, step * 16);
-    many->compute(*data, all.subspan(5), 11. / 16, step * 16 + 5);
+    few->compute(*read_batch(*data, all.first(5)), 5. / 16, step * 16);
+    many->compute(*read_batch(*data, all.subspan(5)), 11. / 16, step * 16 + 5);
     const auto a = few->exchange();
     const auto b = many->exchange();
     ASSERT_EQ(a.size(), b.size());
@@ -207,8 +207,8 @@ TEST(TwoWorkers, OneMayHaveNoSamples) {
   const auto busy = make(spec, *data);
   train(*alone, *data, 0, 2);
   for (std::int64_t step = 0; step < 2; ++step) {
-    EXPECT_EQ(idle->compute(*data, {}, 0, 0), 0);
-    busy->compute(*data, batch_of(*data, step, 8), 1, step * 8);
+    EXPECT_EQ(idle->compute(Batch{}, 0, 0), 0);
+    busy->compute(*read_batch(*data, batch_of(*data, step, 8)), 1, step * 8);
     const auto a = idle->exchange();
     const auto b = busy->exchange();
     for (std::size_t i = 0; i < a.size(); ++i) a[i] = b[i] = a[i] + b[i];
@@ -233,7 +233,7 @@ TEST(TwoWorkers, WeighRunningStatisticsByShareAndCountBatchesOnce) {
   const auto data = open(spec);
   const auto mean_after = [&](std::span<const std::int64_t> samples) {
     const auto trainer = make(spec, *data);
-    trainer->compute(*data, samples, 1, 0);
+    trainer->compute(*read_batch(*data, samples), 1, 0);
     trainer->apply(0, 1);
     return value_of(*trainer, "1.running_mean");
   };
@@ -241,8 +241,8 @@ TEST(TwoWorkers, WeighRunningStatisticsByShareAndCountBatchesOnce) {
   const auto all = std::span(samples);
   const auto few = make(spec, *data);
   const auto many = make(spec, *data);
-  few->compute(*data, all.first(2), .25, 0);
-  many->compute(*data, all.subspan(2), .75, 2);
+  few->compute(*read_batch(*data, all.first(2)), .25, 0);
+  many->compute(*read_batch(*data, all.subspan(2)), .75, 2);
   const auto sum = few->exchange();
   for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += many->exchange()[i];
   few->apply(0, 2);
@@ -261,7 +261,7 @@ TEST(Trainers, LeaveNoTraceOfWhatIsNotApplied) {
   const auto trainer = make(spec, *data);
   train(*trainer, *data, 0, 2);
   const auto before = state_of(*trainer);
-  trainer->compute(*data, batch_of(*data, 5, 8), .5, 40);
+  trainer->compute(*read_batch(*data, batch_of(*data, 5, 8)), .5, 40);
   trainer->evaluate(*data, batch_of(*data, 3, 8));
   EXPECT_EQ(state_of(*trainer), before);
   train(*trainer, *data, 2, 4);
@@ -349,8 +349,8 @@ TEST(Count, EveryWeightIsTheNumberOfEpochs) {
     const auto size = std::min<std::int64_t>(7, 300 - place);
     Samples samples;
     for (auto i = place; i < place + size; ++i) samples.push_back(i * 37 % 100);
-    a->compute(*data, std::span(samples).first(2), 2. / static_cast<double>(size), place);
-    b->compute(*data, std::span(samples).subspan(2), 1 - 2. / static_cast<double>(size), place + 2);
+    a->compute(*read_batch(*data, std::span(samples).first(2)), 2. / static_cast<double>(size), place);
+    b->compute(*read_batch(*data, std::span(samples).subspan(2)), 1 - 2. / static_cast<double>(size), place + 2);
     const auto sum = a->exchange();
     for (std::size_t i = 0; i < sum.size(); ++i) sum[i] = b->exchange()[i] += sum[i];
     a->apply(place / 7, 2);
@@ -362,7 +362,7 @@ TEST(Count, EveryWeightIsTheNumberOfEpochs) {
   ASSERT_EQ(bytes.size(), 400u);
   for (int i = 0; i < 100; ++i) EXPECT_EQ(weights[i], 3) << i;
   const Samples two{4, 9};
-  EXPECT_EQ(b->evaluate(*data, two).loss_sum, -6);
+  EXPECT_EQ(b->evaluate(*data, two)->loss_sum, -6);
 }
 
 }  // namespace

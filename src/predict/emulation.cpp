@@ -23,6 +23,7 @@ std::optional<double> core_speed(const Profile& profile, const Catalog& catalog)
     const auto* type = catalog.find(name);
     const auto worker = type != nullptr ? make_worker(profile, *type, catalog) : Result<Worker>(Worker{});
     speed = type != nullptr && worker ? worker->batch / worker->compute : *pace_of(measured);
+    *speed /= measured.cores.value_or(1);
   }
   return speed;
 }

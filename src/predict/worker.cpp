@@ -109,6 +109,29 @@ Result<Pace> scaled_pace(const Profile& profile, const InstanceType& type, const
   return pace;
 }
 
+/// From a machine without a GPU, such as the one that a job was profiled on: by what it reaches multiplying matrices
+/// against a GPU's peak, or by the cores.
+std::optional<Pace> pace_from_cores(const Profile& profile, const InstanceType& type, const Catalog& catalog) {
+  for (const auto& [reference_name, measured] : profile.types) {
+    const InstanceType* reference = catalog.find(reference_name);
+    if (!measured.compute || (reference != nullptr && reference->gpu)) continue;
+    Pace pace{.compute = measured.compute->count(),
+              .batch = measured.batch,
+              .relative_sd = std::hypot(measured.relative_sd, kUnlikeScalingSd),
+              .basis = Basis::scaled};
+    if (type.gpu && type.gpu->tflops_fp32 && measured.gflops) {
+      pace.compute *= *measured.gflops / (1e3 * *type.gpu->tflops_fp32);
+      pace.batch *= type.gpu_count;
+      return pace;
+    }
+    if (!type.gpu && measured.cores && type.vcpus > 0) {
+      pace.compute *= *measured.cores / type.vcpus;
+      return pace;
+    }
+  }
+  return {};
+}
+
 std::optional<Pace> regressed_pace(const Profile& profile, const InstanceType& type) {
   if (!profile.gflops || !profile.tensors || !type.gpu || !type.gpu->tflops_fp32) return {};
   const auto& fit = published_step_time_fit();
@@ -162,7 +185,9 @@ Result<Worker> make_worker(const Profile& profile, const InstanceType& type, con
     auto pace = known && has_pace(measured->second) ? measured_pace(profile, type, measured->second)
                                                     : scaled_pace(profile, type, catalog);
     if (!pace && !(known && has_pace(measured->second))) {
-      if (const auto regressed = regressed_pace(profile, type)) pace = *regressed;
+      auto other = pace_from_cores(profile, type, catalog);
+      if (!other) other = regressed_pace(profile, type);
+      if (other) pace = *other;
     }
     if (!pace) return unexpected(pace.error());
     worker.compute = pace->compute;

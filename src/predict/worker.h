@@ -22,5 +22,8 @@ ServerPool make_servers(const Profile& profile, const InstanceType& type, int co
 /// Relative error (sd of the logarithm) of a step time scaled by peak FLOPS: 28 pairs of measured machines,
 /// docs/models.md#unmeasured-machines.
 inline constexpr double kFlopsScalingSd = 0.14;
+/// The same for machines of two kinds, a processor's cores and GPUs, or cores of two machines: a factor of two either
+/// way. An assumption that nobody has measured, wide so that it is not relied on.
+inline constexpr double kUnlikeScalingSd = 0.69;
 
 }  // namespace mayfly

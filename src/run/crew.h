@@ -28,6 +28,7 @@ class Crew {
     int samples = 0;
     Seconds compute{};
     Seconds exchange{};
+    Seconds wait{};  ///< for data, before computing
   };
   /// An update that everyone needed holds and nobody has applied. Of no samples: only a look at the validation set.
   struct Step {

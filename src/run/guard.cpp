@@ -94,8 +94,9 @@ void Guard::watch_loss(const Crew::Step& step, const Standing& standing, Finding
 }
 
 void Guard::watch_speed(const Crew::Step& step, Seconds commit, const Standing& standing, Findings& findings) {
-  const auto slowest = std::max_element(step.parts.begin(), step.parts.end(),
-                                        [](const auto& a, const auto& b) { return a.compute < b.compute; });
+  const auto slowest = std::max_element(step.parts.begin(), step.parts.end(), [](const auto& a, const auto& b) {
+    return a.compute + a.wait < b.compute + b.wait;
+  });
   // Where workers do not wait for each other the others' steps go on meanwhile.
   const double alone = std::min(1.0, static_cast<double>(step.parts.size()) / workers_);
   speed_.saw({.end = standing.now,

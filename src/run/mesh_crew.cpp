@@ -165,7 +165,7 @@ std::optional<MeshCrew::Step> MeshCrew::count(WorkerId from, const StepDone& mes
   Holding& holding = holdings_[from];
   const int samples = counts_[static_cast<std::size_t>(rank_of(from))];
   if (message.compute_s > 0 && samples > 0) {
-    holding.speed.add(samples, message.compute_s);
+    holding.speed.add(samples, message.compute_s + message.wait_s.value_or(0));
   }
   if (reports_.size() < ranks_.size()) return std::nullopt;
   return finished_step();
@@ -183,7 +183,8 @@ MeshCrew::Step MeshCrew::finished_step() const {
     step.parts.push_back({.worker = ranks_[rank],
                           .samples = counts_[rank],
                           .compute = Seconds(report.compute_s),
-                          .exchange = Seconds(report.exchange_s)});
+                          .exchange = Seconds(report.exchange_s),
+                          .wait = Seconds(report.wait_s.value_or(0))});
   }
   return step;
 }

@@ -9,6 +9,24 @@ namespace {
 /// Bumped when an older store would be misunderstood.
 constexpr std::string_view kFormat = "mayfly-run/1";
 
+/// All together.
+std::optional<Fed> sum_of(const std::map<WorkerId, Fed>& workers) {
+  if (workers.empty()) return std::nullopt;
+  Fed sum;
+  for (const auto& [worker, fed] : workers) {
+    sum.hits += fed.hits;
+    sum.from_peers += fed.from_peers;
+    sum.from_storage += fed.from_storage;
+    sum.peers_failed += fed.peers_failed;
+    sum.prepared += fed.prepared;
+    sum.received += fed.received;
+    sum.fetch_s += fed.fetch_s;
+    sum.prep_s += fed.prep_s;
+    sum.wait_s += fed.wait_s;
+  }
+  return sum;
+}
+
 }  // namespace
 
 Result<RunSummary> drive(const RunInputs& inputs, const RunCalls& calls) {
@@ -36,7 +54,8 @@ RunSummary Runner::summary() const {
                      .recovery_p50 = accounts_.recovery_p50(),
                      .recovery_max = accounts_.recovery_max(),
                      .strangers = desk_ ? desk_->strangers() : 0,
-                     .emulated = inputs_.emulation};
+                     .emulated = inputs_.emulation,
+                     .loader = sum_of(fed_)};
   if (servers_ != nullptr) {
     summary.staleness_mean = accounts_.mean_staleness();
     summary.staleness_max = accounts_.worst_staleness();

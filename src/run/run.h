@@ -12,6 +12,7 @@
 #include "predict/emulation.h"
 #include "run/engine.h"
 #include "trace/trace.h"
+#include "wire/data_message.h"
 
 namespace mayfly {
 
@@ -117,6 +118,7 @@ struct RunSummary {
   std::string failure{};              ///< of `unable`: what the job asks for and no worker can do
   std::vector<std::string> missed{};  ///< promises: "deadline", "loss", "budget"
   std::optional<Emulation> emulated{};
+  std::optional<Fed> loader{};  ///< of all workers together, where they have said so
 };
 
 struct RunCalls {
@@ -131,7 +133,7 @@ Result<RunSummary> drive(const RunInputs& inputs, const RunCalls& calls);
 
 /// `DIR/summary.json`.
 Json summary_json(const RunSummary& summary);
-/// Of a run that has ended; what it says of an emulation is left out.
+/// Of a run that has ended; what it says of an emulation and the loader is left out.
 Result<RunSummary> load_summary(const std::filesystem::path& directory);
 
 }  // namespace mayfly

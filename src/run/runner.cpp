@@ -113,6 +113,7 @@ void Runner::hear(WorkerId worker, const Message& message) {
   if (const auto* ready = std::get_if<Ready>(&message)) on_ready(worker, *ready);
   if (const auto* leaving = std::get_if<Leaving>(&message)) on_leaving(worker, *leaving);
   if (const auto* risk = std::get_if<AtRisk>(&message)) on_at_risk(worker, *risk);
+  if (const auto* fed = std::get_if<Fed>(&message)) fed_[worker] = *fed;
   if (const auto* written = std::get_if<CheckpointWritten>(&message)) on_written(*written);
   if (const auto* failed = std::get_if<CheckpointFailed>(&message)) on_not_written(*failed);
   if (const auto* unable = std::get_if<Unable>(&message)) return on_unable(worker, *unable);
@@ -141,6 +142,7 @@ void Runner::commit(const Crew::Step& step) {
   const Seconds took = now() - event.time;
   const bool counts = controller_.committed() == static_cast<double>(step.range.end());
   if (counts) {
+    unable_in_a_row_ = 0;
     crew_->commit();
     accounts_.committed(event.time, step.range.count, step.loss, step.staleness);
     learn(step, took);

@@ -42,6 +42,7 @@ class Runner {
     Seconds leaves{};      ///< when it will be taken
     bool server = false;   ///< holds parameters; the controller does not know it
     Seconds since{};       ///< when it came
+    std::string cache{};   ///< where others reach its cache; empty: it has none, or keeps it to itself
   };
   enum class Phase {
     attaching,  ///< workers of an earlier controller are waited for
@@ -77,6 +78,7 @@ class Runner {
   void on_written(const CheckpointWritten& message);
   void on_not_written(const CheckpointFailed& message);
   void on_unable(WorkerId worker, const Unable& message);
+  void tell_neighbours();
   void commit(const Crew::Step& step);
   void learn(const Crew::Step& step, Seconds commit);
 
@@ -161,6 +163,7 @@ class Runner {
   Phase phase_ = Phase::attaching;
   std::map<WorkerId, Member> members_{};  ///< everyone welcomed and not gone
   std::map<WorkerId, Seconds> closed_{};  ///< whose connection broke, when
+  std::map<WorkerId, Fed> fed_{};         ///< what each has said last, those that are gone included
   WorkerId last_worker_ = 0;
   std::vector<Event> held_{};  ///< told at the next step's end
   std::optional<Assign> assigned_{};
@@ -178,7 +181,8 @@ class Runner {
   std::int64_t formation_seen_ = 0;
   std::size_t workers_seen_ = 0;  ///< that the guard knows of
   int failed_starts_ = 0;
-  int first_launch_ = 0;  ///< of this process; those before were started by an earlier one
+  int unable_in_a_row_ = 0;  ///< without a step between them
+  int first_launch_ = 0;     ///< of this process; those before were started by an earlier one
   Seconds reported_{};
   Seconds pulsed_{};
   std::optional<double> validation_loss_{};

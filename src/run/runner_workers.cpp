@@ -12,6 +12,7 @@ namespace {
 
 /// Machines that fail by themselves before they are ready, in a row, until the run is given up.
 constexpr int kMostFailedStarts = 5;
+constexpr int kUnableInARow = 3;
 constexpr Seconds kLeastCheckpointCost{0.01};
 constexpr std::string_view kNetworkFile = "network.safetensors";
 
@@ -74,8 +75,12 @@ void Runner::on_server_ready(WorkerId worker, const Ready& message) {
 
 void Runner::on_ready(WorkerId worker, const Ready& message) {
   const auto found = members_.find(worker);
-  if (found == members_.end() || found->second.ready) return;
+  if (found == members_.end()) return;
   Member& member = found->second;
+  // Also of one that was here before this process, or was cut off for a while: it missed what was said meanwhile.
+  member.cache = message.cache.value_or("");
+  if (!member.cache.empty()) tell_neighbours();
+  if (member.ready) return;
   member.ready = true;
   failed_starts_ = 0;
   remark(fmt::format("{}{} is ready: {} parameters, {:.2f} MB of state, loaded in {:.2f} s", member.server ? "s" : "w",
@@ -109,11 +114,23 @@ void Runner::on_ready(WorkerId worker, const Ready& message) {
   tell_at_boundary(joined, Seconds(2));
 }
 
+void Runner::tell_neighbours() {
+  Neighbours neighbours;
+  for (const auto& [worker, member] : members_) {
+    if (member.cache.empty()) continue;
+    neighbours.workers.push_back(worker);
+    neighbours.addresses.push_back(member.cache);
+  }
+  for (const int worker : neighbours.workers) desk_->send(worker, neighbours);
+}
+
 void Runner::on_unable(WorkerId worker, const Unable& message) {
   if (controller_.committed() == 0) {
     ended_ = RunEnd::unable;
     return fail_run(message.what);
   }
+  // What so many cannot do with no step between them, the next one will not do either.
+  if (++unable_in_a_row_ >= kUnableInARow) return fail_run(message.what);
   lose(worker, message.what);
   deliver();
 }
@@ -181,6 +198,7 @@ void Runner::lose(WorkerId worker, const std::string& why) {
   crew_->gone(worker);
   desk_->drop(worker);
   if (member.launch >= 0) machines_->kill(member.launch);
+  if (!member.cache.empty()) tell_neighbours();
   std::erase_if(held_, [&](const Event& event) {
     const auto* joined = std::get_if<Joined>(&event);
     return joined != nullptr && joined->worker == worker;

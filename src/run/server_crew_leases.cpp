@@ -100,7 +100,8 @@ std::optional<Crew::Step> ServerCrew::count(WorkerId from, const Pushed& message
     return look;
   }
   ++seat.updates;
-  if (message.compute_s > 0) seat.speed.add(static_cast<double>(given.range.count), message.compute_s);
+  if (message.compute_s > 0)
+    seat.speed.add(static_cast<double>(given.range.count), message.compute_s + message.wait_s.value_or(0));
   if (!waits()) {
     to_commit_ = {message.lease};
     return update(to_commit_);
@@ -134,7 +135,8 @@ Crew::Step ServerCrew::update(const std::vector<std::int64_t>& leases) const {
     step.parts.push_back({.worker = given.worker,
                           .samples = static_cast<int>(given.range.count),
                           .compute = Seconds(pushed.compute_s),
-                          .exchange = Seconds(pushed.pull_s + pushed.push_s)});
+                          .exchange = Seconds(pushed.pull_s + pushed.push_s),
+                          .wait = Seconds(pushed.wait_s.value_or(0))});
   }
   if (step.range.count > 0) step.loss = losses / static_cast<double>(step.range.count);
   return step;

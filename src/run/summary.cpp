@@ -23,6 +23,18 @@ Json emulated_json(const Emulation& emulation) {
   return {{"slowdown", number(emulation.slowdown)}, {"types", types}};
 }
 
+Json loader_json(const Fed& fed) {
+  return {{"hits", fed.hits},
+          {"from_peers", fed.from_peers},
+          {"from_storage", fed.from_storage},
+          {"peers_failed", fed.peers_failed},
+          {"prepared", fed.prepared},
+          {"received", fed.received},
+          {"fetch_s", fed.fetch_s},
+          {"prep_s", fed.prep_s},
+          {"wait_s", fed.wait_s}};
+}
+
 }  // namespace
 
 std::string_view name(RunEnd end) {
@@ -60,6 +72,7 @@ Json summary_json(const RunSummary& summary) {
           {"strangers", summary.strangers},
           {"missed", summary.missed},
           {"emulated", summary.emulated ? emulated_json(*summary.emulated) : Json()},
+          {"loader", summary.loader ? loader_json(*summary.loader) : Json()},
           {"checkpoint", summary.checkpoint}};
 }
 

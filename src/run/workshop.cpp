@@ -15,15 +15,15 @@ constexpr Seconds kSilence{20};
 
 }  // namespace
 
-std::string_view name(Feed feed) {
-  switch (feed) {
-    case Feed::synthetic:
+std::string_view name(SampleSource source) {
+  switch (source) {
+    case SampleSource::synthetic:
       return "synthetic";
-    case Feed::real:
+    case SampleSource::real:
       return "real";
-    case Feed::cold:
+    case SampleSource::cold:
       return "cold";
-    case Feed::warm:
+    case SampleSource::warm:
       return "warm";
   }
   return "";

@@ -18,8 +18,8 @@
 namespace mayfly {
 
 /// Where the samples of a segment come from.
-enum class Feed { synthetic, real, cold, warm };
-std::string_view name(Feed feed);
+enum class SampleSource { synthetic, real, cold, warm };
+std::string_view name(SampleSource source);
 
 struct SegmentResult;
 
@@ -27,7 +27,7 @@ struct SegmentResult;
 struct Segment {
   int steps = 10;  ///< at most; where workers do not wait for each other, of each
   int batch = 32;  ///< samples of one worker's step
-  Feed data = Feed::real;
+  SampleSource data = SampleSource::real;
   bool exchange = true;
   bool apply = true;
   bool layers = false;                    ///< a look at every layer of the network before the first step
@@ -39,8 +39,8 @@ struct Segment {
 /// One worker's steps, in order. The lists are equally long.
 struct WorkerSteps {
   WorkerId worker = 0;
-  std::vector<double> step_s{};      ///< from one report to the next
-  std::vector<double> wait_s{};      ///< for data
+  std::vector<double> step_s{};  ///< from one report to the next
+  std::vector<double> wait_s{};  ///< for data
   std::vector<double> compute_s{};
   std::vector<double> exchange_s{};  ///< waiting for the others included
   Measurement used{};                ///< over all of them
@@ -48,8 +48,8 @@ struct WorkerSteps {
 
 struct SegmentResult {
   std::vector<WorkerSteps> workers{};
-  std::vector<double> step_s{};  ///< of everyone together, from one commit to the next
-  std::vector<double> losses{};  ///< one for each commit
+  std::vector<double> step_s{};      ///< of everyone together, from one commit to the next
+  std::vector<double> losses{};      ///< one for each commit
   std::vector<Measurement> looks{};  ///< by worker: what was asked for before the first step
   double form_s = 0;                 ///< from the first word until everyone stood together
   double server_cpu_s = 0;           ///< of all servers
@@ -63,12 +63,12 @@ class Workshop {
   struct Options {
     JobSpec spec{};  ///< with a `train` block
     std::string job_text{};
-    std::filesystem::path job_file{};  ///< absolute
-    std::filesystem::path program{};   ///< mayfly-train
+    std::filesystem::path job_file{};   ///< absolute
+    std::filesystem::path program{};    ///< mayfly-train
     std::filesystem::path directory{};  ///< for logs and checkpoints; the owner removes it
     int workers = 1;
-    int servers = 0;  ///< processes; 0: none, whatever the job says
-    int capacity = 0;  ///< machines among which this computer's cores are dealt out; 0: as many as workers
+    int servers = 0;       ///< processes; 0: none, whatever the job says
+    int capacity = 0;      ///< machines among which this computer's cores are dealt out; 0: as many as workers
     Seconds patience{60};  ///< for anything that should happen
   };
   /// Returns when all of them have loaded the job.
@@ -136,8 +136,8 @@ class Workshop {
   std::vector<Ready> ready_{};
   Seconds start_time_{};
   bool interrupted_ = false;
-  bool leaving_ = false;  ///< whoever goes now is not missed
-  std::set<WorkerId> formed_{};     ///< stand in the crew's formation
+  bool leaving_ = false;           ///< whoever goes now is not missed
+  std::set<WorkerId> formed_{};    ///< stand in the crew's formation
   std::function<bool()> holds_{};  ///< what is waited for
   std::function<void()> awake_{};  ///< somebody said something: patience begins anew
 };

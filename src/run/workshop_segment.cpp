@@ -89,8 +89,8 @@ Result<void> Workshop::stand_together(const Segment& segment, const std::vector<
   deliver();
   auto stood = wait_until(
       [&] {
-        return crew_->training() && std::all_of(members.begin(), members.end(),
-                                                [&](WorkerId worker) { return formed_.contains(worker); });
+        return crew_->training() &&
+               std::all_of(members.begin(), members.end(), [&](WorkerId worker) { return formed_.contains(worker); });
       },
       "the workers to stand together");
   formation_ = crew_->formation();
@@ -136,7 +136,7 @@ void Workshop::note_report(WorkerId from, const Message& message) {
   if (steps == result_->workers.end() || (done == nullptr && pushed == nullptr)) return;
   const auto now = Clock::now();
   steps->step_s.push_back(Seconds(now - *std::exchange(people_[from].last, now)).count());
-  steps->wait_s.push_back(0);
+  steps->wait_s.push_back((done != nullptr ? done->wait_s : pushed->wait_s).value_or(0));
   steps->compute_s.push_back(done != nullptr ? done->compute_s : pushed->compute_s);
   steps->exchange_s.push_back(done != nullptr ? done->exchange_s : pushed->pull_s + pushed->push_s);
 }

@@ -260,12 +260,22 @@ Result<DataHeader> DataLink::expect(DataHeader::Kind kind, std::int64_t formatio
   return **header;
 }
 
-void DataLink::limit_silence(std::optional<Seconds> limit) {
-  const double whole = limit ? std::floor(limit->count()) : 0;
-  const double rest = limit ? limit->count() - whole : 0;
-  const timeval time{.tv_sec = static_cast<time_t>(whole), .tv_usec = static_cast<suseconds_t>(rest * 1e6)};
-  ::setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &time, sizeof time);
+namespace {
+
+void set_limit(int socket, int option, Seconds limit) {
+  const double whole = std::floor(limit.count());
+  const timeval time{.tv_sec = static_cast<time_t>(whole),
+                     .tv_usec = static_cast<suseconds_t>((limit.count() - whole) * 1e6)};
+  ::setsockopt(socket, SOL_SOCKET, option, &time, sizeof time);
 }
+
+}  // namespace
+
+void DataLink::limit_silence(std::optional<Seconds> limit) {
+  set_limit(socket_, SO_RCVTIMEO, limit.value_or(Seconds(0)));
+}
+
+void DataLink::limit_sending(Seconds limit) { set_limit(socket_, SO_SNDTIMEO, limit); }
 
 bool DataLink::hung_up() const {
   char ignored = 0;

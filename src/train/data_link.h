@@ -15,8 +15,8 @@
 
 namespace mayfly {
 
-/// What precedes every payload between workers and servers, as it lies in memory: the machines of a run are alike.
-/// docs/protocol.md#servers
+/// What precedes every payload between workers and servers, and between the caches of workers, as it lies in memory:
+/// the machines of a run are alike. docs/protocol.md#servers
 struct DataHeader {
   static constexpr std::uint32_t kMagic = 0x3146'594d;  // "MYF1"
   enum class Kind : std::uint32_t {
@@ -28,6 +28,10 @@ struct DataHeader {
     weights,    ///< at the state `number`; `count` floats follow
     fetch,      ///< wanted: the whole state `number`, of `count` bytes
     state,      ///< `count` bytes follow
+    ask,        ///< wanted: the sample `number`, if it is in the cache
+    sample,     ///< it is; `count` bytes follow
+    missing,    ///< it is not
+    give,       ///< the sample `number`, for the cache; `count` bytes follow
   };
   std::uint32_t magic = kMagic;
   Kind kind = Kind::hello;
@@ -70,6 +74,8 @@ class DataLink {
   Result<void> receive_into(std::span<std::byte> payload);
   /// Receiving fails after so long without a byte; none: never.
   void limit_silence(std::optional<Seconds> limit);
+  /// Sending fails when the peer takes nothing for so long.
+  void limit_sending(Seconds limit);
   /// Whether the peer is known to have closed the connection. Only between a peer's request and the answer.
   bool hung_up() const;
 

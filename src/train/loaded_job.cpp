@@ -1,9 +1,13 @@
 #include "train/loaded_job.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <chrono>
 #include <filesystem>
 #include <utility>
 
+#include "data/new_file.h"
 #include "train/log.h"
 
 namespace mayfly {
@@ -25,9 +29,40 @@ Result<void> describe_script(const Welcome& welcome, TrainSpec& spec) {
   return {};
 }
 
+/// Pages of a file that nobody has mapped.
+void forget_file(const std::filesystem::path& path) {
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return;
+  ::fdatasync(file);  // pages that are not written yet would stay
+  ::posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED);
+  ::close(file);
+}
+
+/// Of what jobs must agree on to share prepared samples.
+std::uint64_t data_identity(const TrainSpec& spec, const std::filesystem::path& folder) {
+  const auto& data = spec.data;
+  std::string text = fmt::format("{} {} {} {} {} {} {} {}", data.name, data.samples, fmt::join(data.shape, ","),
+                                 data.classes, data.seed, data.sample_kb, data.prep_ms, spec.model.context);
+  for (const auto& file : data.files) text += "\n" + std::filesystem::absolute(folder / file).string();
+  return xxh3_of(text);
+}
+
+Result<void> add_feed(LoadedJob& loaded, const std::filesystem::path& folder, const OpenPeers& peers) {
+  const auto& spec = loaded.spec();
+  FeedContext context{.identity = data_identity(spec, folder), .seed = spec.seed, .batch = spec.batch};
+  if (peers && spec.data.loader.partitioned) {
+    auto opened = peers();
+    if (!opened) return unexpected(opened.error());
+    context.peers = *opened;
+  }
+  loaded.feed = make_feed(spec.data.loader, *loaded.data, *loaded.order, context);
+  if (!loaded.feed.note.empty()) log("{}", loaded.feed.note);
+  return {};
+}
+
 }  // namespace
 
-Result<LoadedJob> loaded_job(const Welcome& welcome) {
+Result<LoadedJob> loaded_job(const Welcome& welcome, const OpenPeers& peers) {
   const auto start = std::chrono::steady_clock::now();
   auto job = parse_job(welcome.job, welcome.job_file);
   if (!job) return unexpected(job.error());
@@ -48,6 +83,7 @@ Result<LoadedJob> loaded_job(const Welcome& welcome) {
   if (!trainer) return unexpected(trainer.error());
   loaded.trainer = std::move(*trainer);
   loaded.order.emplace(loaded.data->size(), spec.seed);
+  if (auto fed = add_feed(loaded, folder, peers); !fed) return unexpected(fed.error());
   loaded.ready = {.samples = loaded.data->size(),
                   .parameters = loaded.trainer->parameters(),
                   .state_mb = state_megabytes(*loaded.trainer),
@@ -57,10 +93,34 @@ Result<LoadedJob> loaded_job(const Welcome& welcome) {
   return loaded;
 }
 
-std::vector<std::int64_t> samples_at(const SampleOrder& order, std::int64_t first, std::int64_t count) {
-  std::vector<std::int64_t> samples(static_cast<std::size_t>(count));
-  for (auto& sample : samples) sample = order.sample_at(first++);
-  return samples;
+Result<std::shared_ptr<const Batch>> batch_at(LoadedJob& job, std::int64_t first, std::int64_t count) {
+  if (job.synthetic && job.synthetic->size() == count) return job.synthetic;
+  auto batch = job.feed.loader->batch(first, count);
+  if (!batch) return unexpected(batch.error());
+  auto made = std::make_shared<const Batch>(*std::move(batch));
+  if (job.synthetic) job.synthetic = made;
+  return made;
+}
+
+void forget_data(LoadedJob& job, const std::filesystem::path& folder) {
+  if (job.feed.cache) {
+    const std::size_t capacity = job.feed.cache->capacity();
+    job.feed.cache->resize(0);
+    job.feed.cache->resize(capacity);
+  }
+  std::error_code error;
+  for (const std::string& name : job.spec().data.files) {
+    const auto path = folder / name;
+    if (!std::filesystem::is_directory(path, error)) {
+      forget_file(path);
+      continue;
+    }
+    for (auto entry = std::filesystem::recursive_directory_iterator(path, error);
+         entry != std::filesystem::recursive_directory_iterator(); entry.increment(error)) {
+      if (error) return;
+      if (entry->is_regular_file(error)) forget_file(entry->path());
+    }
+  }
 }
 
 Result<TrainerState> restore(Trainer& trainer, const std::string& checkpoint, std::int64_t sample) {

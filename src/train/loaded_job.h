@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -9,6 +11,7 @@
 #include "base/result.h"
 #include "data/checkpoint.h"
 #include "data/dataset.h"
+#include "data/feed.h"
 #include "data/order.h"
 #include "job/job_spec.h"
 #include "nn/trainer.h"
@@ -21,14 +24,21 @@ struct LoadedJob {
   JobSpec job{};  ///< with a `train` block
   std::unique_ptr<Dataset> data{}, validation{};
   std::optional<SampleOrder> order{};
-  std::unique_ptr<Trainer> trainer{};  ///< none: nothing was loaded yet
-  Ready ready{};                       ///< what the controller is told of it
+  Feed feed{};                               ///< of the training data; goes before it
+  std::shared_ptr<const Batch> synthetic{};  ///< trained on over and over; none: what the feed gives
+  std::unique_ptr<Trainer> trainer{};        ///< none: nothing was loaded yet
+  Ready ready{};                             ///< what the controller is told of it
   const TrainSpec& spec() const { return *job.train; }
 };
-Result<LoadedJob> loaded_job(const Welcome& welcome);
+/// How a job whose workers' caches are to be one gets at the others', which must outlive it.
+using OpenPeers = std::function<Result<PeerCaches*>()>;
+/// Without `peers` the cache is its own.
+Result<LoadedJob> loaded_job(const Welcome& welcome, const OpenPeers& peers = {});
 
-/// The samples at places [first, first + count) of the order.
-std::vector<std::int64_t> samples_at(const SampleOrder& order, std::int64_t first, std::int64_t count);
+/// The samples at places [first, first + count) of the order, or the synthetic ones, of which there are as many.
+Result<std::shared_ptr<const Batch>> batch_at(LoadedJob& job, std::int64_t first, std::int64_t count);
+/// Whatever is cached of the training data, here and by the kernel, is dropped as far as it can be.
+void forget_data(LoadedJob& job, const std::filesystem::path& folder);
 
 /// Gives the trainer the state of a checkpoint, which must hold this many samples; empty: first weights, of sample 0.
 /// Where it fails the weights may be garbage.

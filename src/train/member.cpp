@@ -31,6 +31,8 @@ int Member::run() {
     }
     if (const auto obeyed = obey(std::move(message)); !obeyed) {
       log("{}", obeyed.error().message);
+      finish();
+      save_what_others_lack();
       line().say(Unable{.what = obeyed.error().message});
       return kUnable;
     }

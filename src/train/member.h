@@ -24,6 +24,8 @@ class Member {
   virtual void drop() = 0;
   /// The controller is gone for good.
   virtual void save_what_it_has() = 0;
+  /// It cannot go on itself.
+  virtual void save_what_others_lack() {}
   /// Before it leaves in good order.
   virtual void finish() = 0;
 };

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "data/loader.h"
 #include "wire/message.h"
 
 namespace mayfly {
@@ -7,14 +8,14 @@ namespace mayfly {
 /// What this process uses, from one look to the next.
 class Meter {
  public:
-  Meter() { begin(); }
   /// Counts from here on.
-  void begin();
-  /// Processor time and memory since begin().
-  Measurement used() const;
+  void begin(const LoaderCounts& loader = {});
+  /// Processor time, memory and the loader's work since begin().
+  Measurement used(const LoaderCounts& loader) const;
 
  private:
-  double cpu_s_ = 0;  ///< at the beginning
+  LoaderCounts loader_{};  ///< at the beginning
+  double cpu_s_ = 0;
 };
 
 }  // namespace mayfly

@@ -11,14 +11,16 @@ namespace {
 using Clock = std::chrono::steady_clock;
 double since(Clock::time_point start) { return Seconds(Clock::now() - start).count(); }
 
-void evaluate(LoadedJob& job, Pushed& pushed) {
-  if (!job.validation) return;
+Result<void> evaluate(LoadedJob& job, Pushed& pushed) {
+  if (!job.validation) return {};
   std::vector<std::int64_t> samples(static_cast<std::size_t>(job.validation->size()));
   std::iota(samples.begin(), samples.end(), 0);
   const auto sums = job.trainer->evaluate(*job.validation, samples);
-  if (sums.labels <= 0) return;
-  pushed.validation_loss = sums.loss_sum / sums.labels;
-  pushed.accuracy = sums.correct / sums.labels;
+  if (!sums) return unexpected(sums.error());
+  if (sums->labels <= 0) return {};
+  pushed.validation_loss = sums->loss_sum / sums->labels;
+  pushed.accuracy = sums->correct / sums->labels;
+  return {};
 }
 
 }  // namespace
@@ -46,16 +48,22 @@ void Served::detach() {
   done_.reset();
 }
 
-Result<Pushed> Served::work(const Lease& lease, LoadedJob& job) {
+Result<Message> Served::work(const Lease& lease, LoadedJob& job) {
   // After a mended line the controller may repeat itself.
   if (done_ && done_->formation == lease.formation && done_->lease == lease.lease) return *done_;
   Pushed pushed{.formation = lease.formation, .lease = lease.lease};
   auto done = pull(lease, *job.trainer, pushed);
-  if (done && lease.evaluate) evaluate(job, pushed);
-  if (done && lease.samples > 0) done = train(lease, job, pushed);
+  if (done && lease.evaluate) {
+    if (const auto evaluated = evaluate(job, pushed); !evaluated) return unexpected(evaluated.error());
+  }
+  if (done && lease.samples > 0) {
+    const auto batch = waited_batch(lease, job, pushed);
+    if (!batch) return unexpected(batch.error());
+    done = train(lease, **batch, job, pushed);
+  }
   if (!done) {
     detach();
-    return unexpected(done.error());
+    return Broken{.formation = lease.formation, .what = done.error().message};
   }
   done_ = pushed;
   return pushed;
@@ -71,20 +79,28 @@ Result<void> Served::pull(const Lease& lease, Trainer& trainer, Pushed& pushed) 
   return {};
 }
 
-Result<void> Served::train(const Lease& lease, LoadedJob& job, Pushed& pushed) {
+Result<std::shared_ptr<const Batch>> Served::waited_batch(const Lease& lease, LoadedJob& job, Pushed& pushed) {
+  const auto start = Clock::now();
+  Throttle throttle(options_.cpu_share);
+  throttle.begin();
+  auto batch = batch_at(job, lease.first_sample, lease.samples);
+  throttle.hold();
+  pushed.wait_s = since(start);
+  return batch;
+}
+
+Result<void> Served::train(const Lease& lease, const Batch& batch, LoadedJob& job, Pushed& pushed) {
   auto& trainer = *job.trainer;
   const bool adds_up = job.spec().sum;
   const double share = adds_up ? 1 : lease.share;
-  const auto samples = samples_at(*job.order, lease.first_sample, lease.samples);
   Throttle throttle(options_.cpu_share);
   client_->begin_push(lease.lease, trainer.exchange());
   auto start = Clock::now();
   throttle.begin();
-  const double loss =
-      trainer.compute(*job.data, samples, share, lease.first_sample, [&](std::size_t first, std::size_t count) {
-        throttle.hold();  // a slower processor would not have got here yet
-        client_->push(first, count);
-      });
+  const double loss = trainer.compute(batch, share, lease.first_sample, [&](std::size_t first, std::size_t count) {
+    throttle.hold();  // a slower processor would not have got here yet
+    client_->push(first, count);
+  });
   trainer.finish_push(share);
   throttle.hold();
   pushed.loss = adds_up ? loss / static_cast<double>(lease.samples) : loss;

@@ -31,13 +31,14 @@ class Served {
   /// None: attached to no servers.
   std::optional<std::int64_t> formation() const { return formation_; }
 
-  /// Moves the trainer's weights to what the servers hold. A lease that was done already is answered as it was. After
-  /// an error it is detached.
-  Result<Pushed> work(const Lease& lease, LoadedJob& job);
+  /// Moves the trainer's weights to what the servers hold. A lease that was done already is answered as it was. Broken
+  /// where servers cannot be reached: it is then detached. An error where the data cannot be read.
+  Result<Message> work(const Lease& lease, LoadedJob& job);
 
  private:
   Result<void> pull(const Lease& lease, Trainer& trainer, Pushed& pushed);
-  Result<void> train(const Lease& lease, LoadedJob& job, Pushed& pushed);
+  Result<std::shared_ptr<const Batch>> waited_batch(const Lease& lease, LoadedJob& job, Pushed& pushed);
+  Result<void> train(const Lease& lease, const Batch& batch, LoadedJob& job, Pushed& pushed);
 
   const Options options_;
   Breaker& breaker_;

@@ -9,8 +9,7 @@
 
 #include "base/result.h"
 #include "nn/shard.h"
-#include "train/pace.h"
-#include "wire/channel.h"
+#include "train/reception.h"
 #include "wire/message.h"
 
 namespace mayfly {
@@ -21,11 +20,7 @@ namespace mayfly {
 /// docs/protocol.md#servers
 class ShardServer {
  public:
-  struct Options {
-    std::string address = "127.0.0.1";
-    Credentials credentials{};
-    std::shared_ptr<EmulatedNetwork> network{};  ///< none: as fast as it goes
-  };
+  using Options = Reception::Options;
   static Result<std::unique_ptr<ShardServer>> open(Options options);
   virtual ~ShardServer() = default;
 

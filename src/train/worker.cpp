@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <limits>
 #include <numeric>
 #include <thread>
 #include <utility>
@@ -24,13 +23,16 @@ std::vector<std::int64_t> slice(std::int64_t size, int rank, int ranks) {
   return samples;
 }
 
+std::int64_t total(const Proceed& lease) {
+  return std::accumulate(lease.counts.begin(), lease.counts.end(), std::int64_t{0});
+}
+
 }  // namespace
 
 Worker::Worker(Options options)
     : options_(std::move(options)),
-      served_({.credentials = options_.line.credentials,
-               .network = options_.network ? std::make_shared<EmulatedNetwork>(*options_.network) : nullptr,
-               .cpu_share = options_.cpu_share},
+      emulated_(options_.network ? std::make_shared<EmulatedNetwork>(*options_.network) : nullptr),
+      served_({.credentials = options_.line.credentials, .network = emulated_, .cpu_share = options_.cpu_share},
               breaker_),
       line_([this] {
         auto line = options_.line;
@@ -46,16 +48,18 @@ Result<void> Worker::obey(Message message) {
   if (const auto* peers = std::get_if<Peers>(&message)) {
     if (current(peers->formation)) meet(*peers);
   } else if (const auto* lease = std::get_if<Proceed>(&message)) {
-    if (current(lease->formation)) proceed(*lease);
+    if (current(lease->formation)) return proceed(*lease);
   } else if (const auto* servers = std::get_if<Attach>(&message)) {
     attach(*servers);
   } else if (const auto* own = std::get_if<Lease>(&message)) {
-    if (served_.formation() == own->formation) take(*own);
+    if (served_.formation() == own->formation) return take(*own);
+  } else if (const auto* neighbours = std::get_if<Neighbours>(&message)) {
+    meet_neighbours(*neighbours);
   } else if (const auto* write = std::get_if<WriteCheckpoint>(&message)) {
     if (current(write->formation)) write_checkpoint();
   } else if (const auto* wanted_look = std::get_if<Measure>(&message)) {
     const bool here = current(wanted_look->formation) ? stands_ : served_.formation() == wanted_look->formation;
-    if (here) measure(*wanted_look);
+    if (here) return measure(*wanted_look);
   } else if (const auto* halt = std::get_if<Halt>(&message)) {
     if (form_ && form_->formation <= halt->formation) leave_formation();
     if (served_.formation() && *served_.formation() <= halt->formation) served_.detach();
@@ -72,10 +76,14 @@ Result<void> Worker::load(const Welcome& welcome) {
     auto network = NetworkDevice::open(options_.interface);
     if (!network) return unexpected(network.error());
     if (options_.cpu_share) use_threads(1);  // only one is stretched
-    auto job = loaded_job(welcome);
+    auto job = loaded_job(welcome, [this] { return open_peers(); });
     if (!job) return unexpected(job.error());
     network_ = std::move(*network);
     job_ = std::move(*job);
+    if (peers_) {
+      peers_->serve(job_.feed.partitioned.get());
+      job_.ready.cache = peers_->address();
+    }
     hold(0, 0);
   }
   line_.say(job_.ready);
@@ -157,54 +165,90 @@ void Worker::settle_pending(std::int64_t committed) {
   pending_.reset();
 }
 
-void Worker::proceed(const Proceed& lease) {
-  if (!stands_) return;
+Result<void> Worker::proceed(const Proceed& lease) {
+  if (!stands_) return {};
   // After a mended line the controller may repeat itself. The others will not exchange this step again.
   if (pending_ && pending_->first == lease.committed && pending_->step == lease.step &&
-      pending_->samples == std::accumulate(lease.counts.begin(), lease.counts.end(), std::int64_t{0}))
-    return line_.say(pending_->done);
+      pending_->samples == total(lease)) {
+    line_.say(pending_->done);
+    return {};
+  }
   settle_pending(lease.committed);
-  if (sample_ != lease.committed)
-    return break_formation(fmt::format("told to go on from sample {}, holds {}", lease.committed, sample_));
-  if (!lease.counts.empty() && lease.counts.size() != static_cast<std::size_t>(form_->size))
-    return break_formation(fmt::format("a lease for {} workers, want {}", lease.counts.size(), form_->size));
+  if (const auto fits = check(lease); !fits) {
+    break_formation(fits.error().message);
+    return {};
+  }
   StepDone done{.formation = form_->formation, .first_sample = lease.committed};
-  if (lease.evaluate) {
-    if (auto evaluated = evaluate(done); !evaluated) return break_formation(evaluated.error().message);
+  const auto own = own_part(lease);
+  if (!lease.counts.empty() && !job_.synthetic) job_.feed.loader->expect(own.first, own.count, total(lease));
+  if (lease.evaluate && job_.validation) {
+    const auto part =
+        job_.trainer->evaluate(*job_.validation, slice(job_.validation->size(), form_->rank, form_->size));
+    if (!part) return unexpected(part.error());
+    if (auto evaluated = add_up(*part, done); !evaluated) {
+      break_formation(evaluated.error().message);
+      return {};
+    }
   }
   if (!lease.counts.empty()) {
-    if (auto trained = train(lease, done); !trained) return break_formation(trained.error().message);
+    const auto batch = waited_batch(own, done);
+    if (!batch) return unexpected(batch.error());
+    if (auto trained = train(lease, **batch, done); !trained) break_formation(trained.error().message);
   } else if (lease.evaluate) {
     pending_ = Pending{.first = lease.committed, .step = lease.step, .done = done};
     line_.say(done);
   }
+  return {};
 }
 
-Result<void> Worker::train(const Proceed& lease, StepDone done) {
-  const auto& counts = lease.counts;
-  const auto own = counts.begin() + form_->rank;
-  const auto total = std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
-  const auto first = std::accumulate(counts.begin(), own, lease.committed);
+Result<void> Worker::check(const Proceed& lease) const {
+  if (sample_ != lease.committed) return fail("told to go on from sample {}, holds {}", lease.committed, sample_);
+  if (!lease.counts.empty() && lease.counts.size() != static_cast<std::size_t>(form_->size))
+    return fail("a lease for {} workers, want {}", lease.counts.size(), form_->size);
+  return {};
+}
+
+SampleRange Worker::own_part(const Proceed& lease) const {
+  if (lease.counts.empty()) return {};
+  const auto own = lease.counts.begin() + form_->rank;
+  return {.first = std::accumulate(lease.counts.begin(), own, lease.committed), .count = *own};
+}
+
+Result<std::shared_ptr<const Batch>> Worker::waited_batch(SampleRange part, StepDone& done) {
+  const auto start = Clock::now();
+  Throttle throttle(options_.cpu_share);
+  throttle.begin();
+  auto batch = batch_at(job_, part.first, part.count);
+  throttle.hold();
+  done.wait_s = since(start);
+  return batch;
+}
+
+Result<void> Worker::train(const Proceed& lease, const Batch& batch, StepDone done) {
+  const auto samples = total(lease);
   const bool adds_up = job_.spec().sum;
-  const double share = adds_up ? 1 : total > 0 ? static_cast<double>(*own) / static_cast<double>(total) : 0;
+  const double share = adds_up ? 1 : samples > 0 ? static_cast<double>(batch.size()) / static_cast<double>(samples) : 0;
 
   auto start = Clock::now();
   Throttle throttle(options_.cpu_share);
   throttle.begin();
-  const double loss = job_.trainer->compute(*job_.data, samples_at(*job_.order, first, *own), share, first);
+  const double loss = job_.trainer->compute(batch, share, own_part(lease).first);
   throttle.hold();
   done.compute_s = since(start);
   start = Clock::now();
-  std::array<double, 1> losses = {*own > 0 ? loss * share : 0};
+  std::array<double, 1> losses = {batch.size() > 0 ? loss * share : 0};
   if (!measured_ || measured_->exchange) {
     if (auto summed = exchange(losses); !summed) return summed;
+  } else if (share > 0) {
+    losses[0] /= share;
   }
   done.exchange_s = since(start);
-  done.samples = total;
-  done.loss = adds_up && total > 0 ? losses[0] / static_cast<double>(total) : losses[0];
+  done.samples = samples;
+  done.loss = adds_up && samples > 0 ? losses[0] / static_cast<double>(samples) : losses[0];
   pending_ =
-      Pending{.first = lease.committed, .samples = total, .step = lease.step, .workers = form_->size, .done = done};
+      Pending{.first = lease.committed, .samples = samples, .step = lease.step, .workers = form_->size, .done = done};
   line_.say(done);
+  report_feed(false);
   return {};
 }
 
@@ -218,9 +262,7 @@ Result<void> Worker::exchange(std::span<double> losses) {
   return {};
 }
 
-Result<void> Worker::evaluate(StepDone& done) {
-  if (!job_.validation) return {};
-  const auto part = job_.trainer->evaluate(*job_.validation, slice(job_.validation->size(), form_->rank, form_->size));
+Result<void> Worker::add_up(const Evaluation& part, StepDone& done) {
   std::array<double, 3> sums = {part.loss_sum, part.correct, part.labels};
   if (auto summed = mesh_->sum(std::span<double>(sums)); !summed) return summed;
   if (form_->rank == 0 && sums[2] > 0) {
@@ -241,6 +283,7 @@ void Worker::leave_formation() {
   mesh_.reset();
   stands_ = false;
   measured_.reset();
+  job_.synthetic.reset();
 }
 
 void Worker::attach(const Attach& servers) {
@@ -258,36 +301,12 @@ void Worker::attach(const Attach& servers) {
   line_.say(Formed{.formation = servers.formation});
 }
 
-void Worker::take(const Lease& lease) {
+Result<void> Worker::take(const Lease& lease) {
   const auto pushed = served_.work(lease, job_);
-  if (pushed) return line_.say(*pushed);
-  log("formation {} broken: {}", lease.formation, pushed.error().message);
-  line_.say(Broken{.formation = lease.formation, .what = pushed.error().message});
-}
-
-void Worker::measure(const Measure& wanted) {
-  Measurement used = meter_.used();
-  used.formation = wanted.formation;
-  if (auto looked = look(wanted, used); !looked) return break_formation(looked.error().message);
-  measured_ = wanted;
-  meter_.begin();
-  line_.say(used);
-}
-
-/// Exchanges of the sizes asked for, one after the other with everybody.
-Result<void> Worker::look(const Measure& wanted, Measurement& seen) {
-  constexpr int kTimes = 5;
-  for (const std::int64_t bytes : wanted.exchanges) {
-    if (!mesh_) return fail("exchanges are timed between workers that stand together");
-    std::vector<float> values(static_cast<std::size_t>(bytes) / sizeof(float));
-    auto fastest = std::numeric_limits<double>::infinity();
-    for (int i = 0; i < kTimes; ++i) {
-      const auto start = Clock::now();
-      if (auto summed = mesh_->sum(values); !summed) return summed;
-      fastest = std::min(fastest, since(start));
-    }
-    seen.exchanges_s.push_back(fastest);
-  }
+  if (!pushed) return unexpected(pushed.error());
+  if (const auto* broken = std::get_if<Broken>(&*pushed)) log("formation {} broken: {}", lease.formation, broken->what);
+  line_.say(*pushed);
+  report_feed(false);
   return {};
 }
 
@@ -318,6 +337,15 @@ void Worker::save_what_it_has() {
   if (!job_.trainer || sample_ <= 0 || !form_) return;
   // All orphans hold the same; whoever comes first writes.
   std::this_thread::sleep_for(Seconds(std::min(form_->rank, 10)));
+  save_if_newest();
+}
+
+/// What stops one worker may stop all of them; the first saves for all.
+void Worker::save_what_others_lack() {
+  if (job_.trainer && sample_ > 0 && form_ && form_->rank == 0) save_if_newest();
+}
+
+void Worker::save_if_newest() {
   const auto newest = newest_checkpoint(terms_.directory).checkpoint;
   if (newest && newest->state.sample >= sample_) return;
   write_checkpoint();

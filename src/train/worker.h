@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -14,6 +15,7 @@
 #include "train/member.h"
 #include "train/mesh.h"
 #include "train/meter.h"
+#include "train/peer_caches.h"
 #include "train/served.h"
 
 namespace mayfly {
@@ -30,6 +32,7 @@ class Worker final : public Member {
     std::optional<double> cpu_share{};        ///< of a core
   };
   explicit Worker(Options options);
+  ~Worker();
 
  private:
   /// A step whose gradients are summed and whose word is awaited.
@@ -46,7 +49,8 @@ class Worker final : public Member {
   Result<void> obey(Message message) override;
   void drop() override;
   void save_what_it_has() override;
-  void finish() override { writer_.finish(); }
+  void save_what_others_lack() override;
+  void finish() override;
 
   // Each returns an error where the worker cannot go on at all.
   Result<void> load(const Welcome& welcome);
@@ -54,25 +58,36 @@ class Worker final : public Member {
   Result<void> make_state(const Form& form);
   void meet(const Peers& peers);
   Result<void> receive_state();
-  void proceed(const Proceed& proceed);
+  Result<void> proceed(const Proceed& proceed);
   void attach(const Attach& attach);
-  void take(const Lease& lease);
+  Result<void> take(const Lease& lease);
   void write_checkpoint();
-  void measure(const Measure& measure);
+  Result<void> measure(const Measure& measure);
   Result<void> look(const Measure& measure, Measurement& seen);
+  void save_if_newest();
+
+  // Where samples come from.
+  Result<PeerCaches*> open_peers();
+  void meet_neighbours(const Neighbours& neighbours);
+  /// Where there is something to tell; not too often, but for the last time.
+  void report_feed(bool last);
 
   /// Applies the pending step if it ends here, and forgets it.
   void settle_pending(std::int64_t committed);
-  Result<void> train(const Proceed& proceed, StepDone done);
+  Result<void> check(const Proceed& proceed) const;
+  SampleRange own_part(const Proceed& proceed) const;
+  Result<std::shared_ptr<const Batch>> waited_batch(SampleRange part, StepDone& done);
+  Result<void> train(const Proceed& proceed, const Batch& batch, StepDone done);
   /// Adds up everyone's gradients and losses.
   Result<void> exchange(std::span<double> losses);
-  Result<void> evaluate(StepDone& done);
+  Result<void> add_up(const Evaluation& part, StepDone& done);
   void break_formation(const std::string& what);
   void leave_formation();
   void hold(std::int64_t sample, std::int64_t step);
   TrainerState state() const;
 
   Options options_;
+  const std::shared_ptr<EmulatedNetwork> emulated_;
   std::unique_ptr<NetworkDevice> network_{};
   Breaker breaker_{};
   Served served_;  ///< where servers hold the parameters
@@ -80,7 +95,9 @@ class Worker final : public Member {
   CheckpointWriter writer_;
 
   Welcome terms_{};
+  std::unique_ptr<TcpPeerCaches> peers_{};  ///< where workers' caches are one
   LoadedJob job_{};
+  std::chrono::steady_clock::time_point reported_{};
 
   std::int64_t sample_ = 0;  ///< the weights hold these; -1: they are garbage
   std::int64_t step_ = 0;

@@ -17,9 +17,9 @@ struct Measure {
   std::string data = "real";
   bool exchange = true;  ///< otherwise every worker keeps its gradient to itself; not with servers
   bool apply = true;
-  bool layers = false;                     ///< look at every layer of the network once, with `batch` samples
-  int batch = 1;                           ///< for the look at the layers
-  std::vector<std::int64_t> exchanges{};   ///< of so many bytes, each timed; every worker of a formation takes part
+  bool layers = false;                    ///< look at every layer of the network once, with `batch` samples
+  int batch = 1;                          ///< for the look at the layers
+  std::vector<std::int64_t> exchanges{};  ///< of so many bytes, each timed; every worker of a formation takes part
   bool operator==(const Measure&) const = default;
 };
 
@@ -27,13 +27,14 @@ struct Measure {
 struct Measurement {
   std::int64_t formation = 0;
   double cpu_s = 0;
-  double peak_mb = 0;   ///< most memory it held
-  double start_mb = 0;  ///< what it holds now
+  double peak_mb = 0;  ///< most memory it held
+  double held_mb = 0;  ///< what it holds now
   // The loader's.
   double fetch_s = 0;  ///< busy, summed over threads; likewise prep_s
   double prep_s = 0;
   double wait_s = 0;  ///< training waited for data
   double fetched_mb = 0;
+  double storage_mb = 0;  ///< of that, what no cache had
   std::int64_t hits = 0;
   std::int64_t from_peers = 0;
   std::int64_t from_storage = 0;

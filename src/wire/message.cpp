@@ -42,7 +42,8 @@ constexpr auto table(const Hello*) {
 }
 constexpr auto table(const Ready*) {
   return named("ready", Field{"samples", &Ready::samples}, Field{"parameters", &Ready::parameters},
-               Field{"state_mb", &Ready::state_mb}, Field{"load_s", &Ready::load_s}, Field{"address", &Ready::address});
+               Field{"state_mb", &Ready::state_mb}, Field{"load_s", &Ready::load_s}, Field{"address", &Ready::address},
+               Field{"cache", &Ready::cache});
 }
 constexpr auto table(const Reachable*) {
   return named("reachable", Field{"formation", &Reachable::formation}, Field{"address", &Reachable::address});
@@ -52,14 +53,15 @@ constexpr auto table(const StepDone*) {
   return named("step-done", Field{"formation", &StepDone::formation}, Field{"first_sample", &StepDone::first_sample},
                Field{"samples", &StepDone::samples}, Field{"loss", &StepDone::loss, kAnything},
                Field{"compute_s", &StepDone::compute_s}, Field{"exchange_s", &StepDone::exchange_s},
-               Field{"validation_loss", &StepDone::validation_loss, kAnything}, Field{"accuracy", &StepDone::accuracy});
+               Field{"wait_s", &StepDone::wait_s}, Field{"validation_loss", &StepDone::validation_loss, kAnything},
+               Field{"accuracy", &StepDone::accuracy});
 }
 constexpr auto table(const Pushed*) {
   return named("pushed", Field{"formation", &Pushed::formation}, Field{"lease", &Pushed::lease},
                Field{"sample", &Pushed::sample}, Field{"loss", &Pushed::loss, kAnything},
                Field{"compute_s", &Pushed::compute_s}, Field{"pull_s", &Pushed::pull_s},
-               Field{"push_s", &Pushed::push_s}, Field{"validation_loss", &Pushed::validation_loss, kAnything},
-               Field{"accuracy", &Pushed::accuracy});
+               Field{"push_s", &Pushed::push_s}, Field{"wait_s", &Pushed::wait_s},
+               Field{"validation_loss", &Pushed::validation_loss, kAnything}, Field{"accuracy", &Pushed::accuracy});
 }
 constexpr auto table(const Broken*) {
   return named("broken", Field{"formation", &Broken::formation}, Field{"what", &Broken::what});
@@ -134,6 +136,15 @@ constexpr auto table(const WriteCheckpoint*) {
 }
 constexpr auto table(const Halt*) { return named("halt", Field{"formation", &Halt::formation}); }
 constexpr auto table(const Leave*) { return named("leave", Field{"why", &Leave::why}); }
+constexpr auto table(const Neighbours*) {
+  return named("neighbours", Field{"workers", &Neighbours::workers}, Field{"addresses", &Neighbours::addresses});
+}
+constexpr auto table(const Fed*) {
+  return named("fed", Field{"hits", &Fed::hits}, Field{"from_peers", &Fed::from_peers},
+               Field{"from_storage", &Fed::from_storage}, Field{"peers_failed", &Fed::peers_failed},
+               Field{"prepared", &Fed::prepared}, Field{"received", &Fed::received}, Field{"fetch_s", &Fed::fetch_s},
+               Field{"prep_s", &Fed::prep_s}, Field{"wait_s", &Fed::wait_s});
+}
 constexpr auto table(const Watch*) {
   return named("watch", Field{"cloud", &Watch::cloud}, Field{"endpoint", &Watch::endpoint});
 }
@@ -150,15 +161,15 @@ constexpr auto table(const Measure*) {
 constexpr auto table(const Measurement*) {
   using M = Measurement;
   return named("measurement", Field{"formation", &M::formation}, Field{"cpu_s", &M::cpu_s},
-               Field{"peak_mb", &M::peak_mb}, Field{"start_mb", &M::start_mb}, Field{"fetch_s", &M::fetch_s},
+               Field{"peak_mb", &M::peak_mb}, Field{"held_mb", &M::held_mb}, Field{"fetch_s", &M::fetch_s},
                Field{"prep_s", &M::prep_s}, Field{"wait_s", &M::wait_s}, Field{"fetched_mb", &M::fetched_mb},
-               Field{"hits", &M::hits}, Field{"from_peers", &M::from_peers}, Field{"from_storage", &M::from_storage},
-               Field{"peers_failed", &M::peers_failed}, Field{"prepared", &M::prepared},
-               Field{"discarded", &M::discarded}, Field{"prep_threads", &M::prep_threads},
-               Field{"tensors", &M::tensors}, Field{"gflops", &M::gflops}, Field{"layers", &M::layers},
-               Field{"layer_forward_s", &M::layer_forward_s}, Field{"layer_backward_s", &M::layer_backward_s},
-               Field{"layer_parameters", &M::layer_parameters}, Field{"layer_output_mb", &M::layer_output_mb},
-               Field{"exchanges_s", &M::exchanges_s});
+               Field{"storage_mb", &M::storage_mb}, Field{"hits", &M::hits}, Field{"from_peers", &M::from_peers},
+               Field{"from_storage", &M::from_storage}, Field{"peers_failed", &M::peers_failed},
+               Field{"prepared", &M::prepared}, Field{"discarded", &M::discarded},
+               Field{"prep_threads", &M::prep_threads}, Field{"tensors", &M::tensors}, Field{"gflops", &M::gflops},
+               Field{"layers", &M::layers}, Field{"layer_forward_s", &M::layer_forward_s},
+               Field{"layer_backward_s", &M::layer_backward_s}, Field{"layer_parameters", &M::layer_parameters},
+               Field{"layer_output_mb", &M::layer_output_mb}, Field{"exchanges_s", &M::exchanges_s});
 }
 
 template <class T>

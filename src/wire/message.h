@@ -9,8 +9,10 @@
 
 #include "base/result.h"
 #include "base/units.h"
+#include "wire/data_message.h"
 #include "wire/drill_message.h"
 #include "wire/measure_message.h"
+#include "wire/server_message.h"
 
 namespace mayfly {
 
@@ -19,7 +21,7 @@ namespace mayfly {
 // formation's number is never used again, so whoever is late is told apart by it.
 
 /// Bumped when an older peer would misunderstand.
-inline constexpr int kProtocol = 3;
+inline constexpr int kProtocol = 4;
 
 // From a worker.
 
@@ -40,7 +42,8 @@ struct Ready {
   std::int64_t parameters = 0;  ///< of the network
   double state_mb = 0;          ///< weights and moments
   double load_s = 0;
-  std::string address{};  ///< of a server: where workers reach it, "127.0.0.1:40001"
+  std::string address{};               ///< of a server: where workers reach it, "127.0.0.1:40001"
+  std::optional<std::string> cache{};  ///< of a worker: where others reach its cache
   bool operator==(const Ready&) const = default;
 };
 /// Where the others reach it in this formation: an opaque word.
@@ -58,10 +61,11 @@ struct Formed {
 struct StepDone {
   std::int64_t formation = 0;
   std::int64_t first_sample = 0;
-  std::int64_t samples = 0;  ///< of all workers
-  double loss = 0;           ///< mean over them
-  double compute_s = 0;      ///< of this worker, for its own part
-  double exchange_s = 0;     ///< waiting for the others included
+  std::int64_t samples = 0;        ///< of all workers
+  double loss = 0;                 ///< mean over them
+  double compute_s = 0;            ///< of this worker, for its own part
+  double exchange_s = 0;           ///< waiting for the others included
+  std::optional<double> wait_s{};  ///< for data, before computing
   std::optional<double> validation_loss{};
   std::optional<double> accuracy{};
   bool operator==(const StepDone&) const = default;
@@ -74,8 +78,9 @@ struct Pushed {
   std::int64_t sample = 0;  ///< state of the parameters it was computed with
   double loss = 0;          ///< mean over the lease
   double compute_s = 0;
-  double pull_s = 0;  ///< waiting for the servers included
-  double push_s = 0;  ///< what of it came after computing
+  double pull_s = 0;               ///< waiting for the servers included
+  double push_s = 0;               ///< what of it came after computing
+  std::optional<double> wait_s{};  ///< for data, before computing
   std::optional<double> validation_loss{};
   std::optional<double> accuracy{};
   bool operator==(const Pushed&) const = default;
@@ -170,67 +175,6 @@ struct Proceed {
   bool evaluate = false;  ///< on the validation set, before training
   bool operator==(const Proceed&) const = default;
 };
-// With parameter servers a formation is an arrangement of servers: it ends when one of them goes or comes. Workers come
-// and go within it, and each has a lease of its own. A state of the parameters is named by the samples that it holds.
-
-/// To a server: hold this shard, at the state of `sample`: what it has, or that of the server at `source`, or of a
-/// checkpoint (empty: first weights). What was staged in earlier formations is forgotten. Answered by Formed.
-struct Serve {
-  std::int64_t formation = 0;
-  int shard = 0;
-  int shards = 1;
-  std::int64_t sample = 0;
-  std::string source{};
-  std::string checkpoint{};
-  bool from_checkpoint = false;
-  bool operator==(const Serve&) const = default;
-};
-/// To a worker: these servers hold the parameters; address i that of shard i % shards, empty where it has no more.
-/// Answered by Formed.
-struct Attach {
-  std::int64_t formation = 0;
-  int shards = 1;
-  std::vector<std::string> addresses{};
-  bool operator==(const Attach&) const = default;
-};
-/// To a worker: pull the parameters, at `sample` or later, compute over these samples, push. No samples: only evaluate.
-struct Lease {
-  std::int64_t formation = 0;
-  std::int64_t lease = 0;  ///< never used again in its formation
-  std::int64_t sample = 0;
-  std::int64_t first_sample = 0;
-  std::int64_t samples = 0;
-  double share = 1;       ///< the gradient's weight in its update
-  bool evaluate = false;  ///< first, on the whole validation set
-  bool operator==(const Lease&) const = default;
-};
-/// To a server at the state `from`: these leases, added up in this order, are an update, and lead to `sample`.
-struct Commit {
-  std::int64_t formation = 0;
-  std::int64_t from = 0;
-  std::int64_t sample = 0;
-  std::vector<std::int64_t> leases{};
-  std::int64_t step = 0;  ///< for the rate's schedule
-  int workers = 1;        ///< for a rate that goes with them
-  bool operator==(const Commit&) const = default;
-};
-/// To a server: these leases will never count.
-struct Forget {
-  std::int64_t formation = 0;
-  std::vector<std::int64_t> leases{};
-  bool operator==(const Forget&) const = default;
-};
-/// To the servers, one of each shard: keep a copy of the present state. The one with the others' addresses, by shard,
-/// fetches theirs and writes the checkpoint.
-struct Save {
-  std::int64_t formation = 0;
-  std::int64_t sample = 0;
-  std::int64_t step = 0;
-  double loss = 0;
-  std::vector<std::int64_t> ledger{};    ///< committed samples: first, count, first, count ...
-  std::vector<std::string> addresses{};  ///< empty: somebody else writes
-  bool operator==(const Save&) const = default;
-};
 /// Write the state in hand; it goes on training meanwhile.
 struct WriteCheckpoint {
   std::int64_t formation = 0;
@@ -249,8 +193,8 @@ struct Leave {
 
 using Message =
     std::variant<Hello, Ready, Reachable, Formed, StepDone, Pushed, Broken, CheckpointWritten, CheckpointFailed, Unable,
-                 Leaving, AtRisk, Drill, Alive, Welcome, Refused, Form, Peers, Proceed, Serve, Attach, Lease, Commit,
-                 Forget, Save, WriteCheckpoint, Halt, Leave, Watch, Drilling, Measure, Measurement>;
+                 Leaving, AtRisk, Fed, Drill, Alive, Welcome, Refused, Form, Peers, Proceed, Serve, Attach, Lease,
+                 Commit, Forget, Save, Neighbours, WriteCheckpoint, Halt, Leave, Watch, Drilling, Measure, Measurement>;
 
 /// {"message": "proceed", ...}; the name is the struct's in lower case with '-'.
 std::string encoded(const Message& message);

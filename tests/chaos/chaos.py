@@ -11,13 +11,14 @@ import sys
 import tempfile
 import time
 
+import data
 import network
 import notices
 import served
 import strangers
 from harness import DIGITS_JOB, HANG_S, TALLY, Failure, Run, Skipped, read_text
 
-CASES = served.CASES | strangers.CASES | notices.CASES
+CASES = served.CASES | strangers.CASES | notices.CASES | data.CASES
 
 
 def case(function):

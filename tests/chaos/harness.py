@@ -21,7 +21,7 @@ COUNT_JOB = """name: count
 objective: {{epochs: {epochs}}}
 train:
   model: {{name: count}}
-  data: {{name: count, samples: {samples}}}
+  data: {{name: count, samples: {samples}{loader}}}
   optimiser: {{kind: sgd, rate: 1}}
   reduction: sum
   batch: {batch}
@@ -103,7 +103,7 @@ def alive(pid):
 
 class Run:
     def __init__(self, options, name, workers=3, job=COUNT_JOB, samples=200_000, epochs=None, batch=1000,
-                 checkpoint="every: 2s", servers="", flags=(), prefix=(), prepare=None):
+                 checkpoint="every: 2s", servers="", loader="", flags=(), prefix=(), prepare=None):
         self.mayfly = options.mayfly
         self.folder = os.path.join(options.folder, name)
         self.out = os.path.join(self.folder, "run")
@@ -115,6 +115,7 @@ class Run:
         job_file = os.path.join(self.folder, "job.yaml")
         with open(job_file, "w", encoding="utf-8") as file:
             file.write(job.format(samples=samples, epochs=epochs or 1_000_000, batch=batch, checkpoint=checkpoint,
+                                  loader=f", loader: {{{loader}}}" if loader else "",
                                   servers=f"  servers: {{{servers}}}\n" if servers else ""))
         if prepare:
             prepare(self.folder)

@@ -10,17 +10,15 @@ namespace {
 using mayfly::fuzz::kFile;
 using mayfly::fuzz::require;
 
-void check_pictures(const mayfly::Pictures& pictures) {
-  const auto [channels, height, width] = pictures.size;
-  const auto length = static_cast<std::size_t>(channels) * static_cast<std::size_t>(height) * width;
-  require(!pictures.labels.empty() && length > 0, "there is a picture");
-  require(pictures.pixels.size() == pictures.labels.size() * length, "every picture has its pixels");
-  for (const auto label : pictures.labels) require(label < pictures.classes, "labels are below the classes");
-  const auto data = mayfly::picture_dataset(pictures);
-  const std::vector<std::int64_t> last{data->size() - 1};
-  std::vector<float> inputs(length);
-  std::vector<std::int64_t> labels(1);
-  data->read(last, inputs, labels);
+void check_pictures(const mayfly::Result<std::unique_ptr<mayfly::Dataset>>& opened) {
+  if (!opened) return mayfly::fuzz::check_message(opened.error());
+  const auto& data = **opened;
+  require(data.size() > 0 && data.length() > 0, "there is a picture");
+  const std::vector<std::int64_t> ends{0, data.size() - 1};
+  std::vector<float> inputs(2 * data.length());
+  std::vector<std::int64_t> labels(2);
+  require(data.read(ends, inputs, labels).has_value(), "every picture has its pixels");
+  for (const auto label : labels) require(label >= 0 && label < data.classes(), "labels are below the classes");
   for (const float light : inputs) require(light >= -1 && light <= 1, "light is from -1 to 1");
 }
 
@@ -34,17 +32,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     mayfly::fuzz::check_message(plain.error());
     return 0;
   }
+  const auto file = [](std::string_view bytes) { return mayfly::ByteFile(std::string(bytes), kFile); };
   const std::string_view bytes = *plain;
   if (data[0] == 255) {
-    mayfly::Pictures pictures;
-    const auto added = mayfly::add_cifar(bytes, kFile, pictures);
-    if (added) check_pictures(pictures);
-    if (!added) mayfly::fuzz::check_message(added.error());
+    std::vector<mayfly::ByteFile> batches;
+    batches.push_back(file(bytes));
+    check_pictures(mayfly::open_cifar(std::move(batches)));
     return 0;
   }
   const auto cut = std::min<std::size_t>(data[0], bytes.size());
-  const auto pictures = mayfly::parse_idx(bytes.substr(cut), kFile, bytes.substr(0, cut), kFile);
-  if (pictures) check_pictures(*pictures);
-  if (!pictures) mayfly::fuzz::check_message(pictures.error());
+  check_pictures(mayfly::open_idx(file(bytes.substr(cut)), file(bytes.substr(0, cut))));
   return 0;
 }

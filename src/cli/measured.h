@@ -1,0 +1,30 @@
+#pragma once
+
+#include <string>
+
+#include "profile/measure.h"
+
+namespace mayfly::cli {
+
+/// Flags of `profile JOB.yaml`.
+struct MeasureFlags {
+  std::string job{};
+  std::string time = "60s";
+  std::string type = "local";
+  std::optional<int> workers{};
+  std::string catalog{};
+};
+
+/// Measures the job on this machine, with a progress bar.
+Result<JobMeasurement> measured(const MeasureFlags& flags);
+/// Text that predict and plan can read; an error is a bug of whoever wrote it.
+Result<void> save_profile(const std::string& path, const Json& profile);
+
+/// A table for people.
+std::string measurement_text(const JobMeasurement& found, const std::string& type);
+
+/// Path of the fresh profile beside a job file, which is taken now where there is none and that is allowed; a note says
+/// which.
+Result<std::string> profile_for(const std::string& job_file, bool may_measure, std::vector<std::string>& notes);
+
+}  // namespace mayfly::cli

@@ -1,0 +1,309 @@
+#include "data/loader.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "base/check.h"
+
+// A batch that was begun is a Work, cut into slices. Each slice is fetched by one thread, waits in fetched_, and is
+// prepared by another straight into its place in the batch. Whoever finishes the last slice wakes the trainer.
+namespace mayfly {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+double since(Clock::time_point start) { return Seconds(Clock::now() - start).count(); }
+
+std::vector<std::int64_t> samples_of(const SampleOrder& order, SampleRange range) {
+  std::vector<std::int64_t> samples(static_cast<std::size_t>(range.count));
+  for (auto& sample : samples) sample = order.sample_at(range.first++);
+  return samples;
+}
+
+}  // namespace
+
+struct Loader::Work {
+  SampleRange range{};
+  Batch batch{};
+  std::size_t slice = 1;     ///< samples of one, but for the last
+  std::size_t taken = 0;     ///< samples whose slices are with some thread, or done
+  std::size_t prepared = 0;  ///< samples
+  bool dropped = false;      ///< nobody wants it any more
+  std::optional<Error> error{};
+  bool done() const { return error.has_value() || prepared == batch.samples.size(); }
+};
+
+Loader::Loader(const Dataset& data, const SampleOrder& order, RawSamples& source, LoaderOptions options)
+    : data_(data),
+      order_(order),
+      source_(source),
+      options_(options),
+      length_(data.length()),
+      labels_(static_cast<std::size_t>(data.labels())) {
+  if (options_.prep_threads == 0) return;
+  MAYFLY_CHECK(options_.prep_threads > 0 && options_.fetch_threads > 0 && options_.ahead >= 0, "loader options");
+  // Whoever prepares what is shared also fetches it: it may have been prepared elsewhere.
+  for (int i = 0; i < options_.fetch_threads && options_.shared == nullptr; ++i)
+    threads_.emplace_back([this] { fetch_slices(); });
+  for (int i = 0; i < options_.prep_threads; ++i) threads_.emplace_back([this] { prepare_slices(); });
+}
+
+Loader::~Loader() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  if (options_.shared != nullptr) options_.shared->stop();
+  to_fetch_.notify_all();
+  to_prepare_.notify_all();
+  for (auto& thread : threads_) thread.join();
+}
+
+Result<Batch> Loader::batch(std::int64_t first, std::int64_t count) {
+  MAYFLY_CHECK(first >= 0 && count >= 0, "places of the run");
+  const SampleRange range{.first = first, .count = count};
+  if (options_.prep_threads == 0 || count == 0) return read_here(range);
+  const auto start = Clock::now();
+  std::unique_lock lock(mutex_);
+  note_stride(range);
+  plan(guessed(range));
+  const auto work = works_.front();
+  ready_.wait(lock, [&] { return work->done(); });
+  works_.pop_front();
+  counts_.wait_s += since(start);
+  if (work->error) {
+    const Error error = *work->error;
+    drop(*work);
+    return unexpected(error);
+  }
+  return std::move(work->batch);
+}
+
+void Loader::expect(std::int64_t first, std::int64_t count, std::int64_t stride) {
+  MAYFLY_CHECK(first >= 0 && count >= 0 && stride >= count, "places of the run");
+  if (options_.prep_threads == 0 || count == 0) return;
+  const std::lock_guard lock(mutex_);
+  told_ = true;
+  told_stride_ = stride;
+  plan(guessed({.first = first, .count = count}));
+}
+
+LoaderCounts Loader::counts() const {
+  const std::lock_guard lock(mutex_);
+  auto counts = counts_;
+  const auto source = source_.counts();
+  counts.hits = source.hits;
+  counts.from_peers = source.from_peers;
+  counts.from_storage = source.from_storage;
+  counts.peers_failed = source.peers_failed;
+  counts.storage_bytes = source.storage_bytes;
+  if (options_.shared != nullptr) counts.received = options_.shared->received();
+  return counts;
+}
+
+bool Loader::expected(SampleRange range) const {
+  return std::any_of(works_.begin(), works_.end(), [&](const auto& work) { return work->range == range; });
+}
+
+void Loader::note_stride(SampleRange range) {
+  if (!expected(range)) told_ = false;
+  if (last_) {
+    const auto stride = range.first - last_->first;
+    steady_ = !stride_ || *stride_ == stride;
+    stride_ = stride;
+  }
+  last_ = range;
+}
+
+/// This batch and those that will follow it. A stride that keeps changing foretells nothing.
+std::vector<SampleRange> Loader::guessed(SampleRange range) const {
+  std::vector<SampleRange> ranges{range};
+  const auto stride = told_ ? told_stride_ : stride_ && steady_ ? *stride_ : 0;
+  if (stride < range.count) return ranges;
+  for (int i = 1; i <= options_.ahead; ++i) ranges.push_back({range.first + i * stride, range.count});
+  return ranges;
+}
+
+void Loader::plan(const std::vector<SampleRange>& ranges) {
+  auto before = std::exchange(works_, {});
+  for (const auto& range : ranges) {
+    const auto found =
+        std::find_if(before.begin(), before.end(), [&](const auto& work) { return work && work->range == range; });
+    works_.push_back(found != before.end() ? std::exchange(*found, nullptr) : begun(range));
+  }
+  for (const auto& work : before) {
+    if (work) drop(*work);
+  }
+  (options_.shared == nullptr ? to_fetch_ : to_prepare_).notify_all();
+}
+
+std::shared_ptr<Loader::Work> Loader::begun(SampleRange range) {
+  // Small enough that all threads take part in a batch, large enough that handing over costs little.
+  constexpr std::size_t kLargest = 32;
+  auto work = std::make_shared<Work>();
+  work->range = range;
+  work->batch = empty_batch(data_, samples_of(order_, range));
+  const auto parts = 4 * static_cast<std::size_t>(options_.prep_threads);
+  work->slice = std::clamp<std::size_t>(work->batch.samples.size() / parts, 1, kLargest);
+  return work;
+}
+
+void Loader::drop(Work& work) {
+  work.dropped = true;
+  counts_.discarded += static_cast<std::int64_t>(work.prepared);
+  std::erase_if(fetched_, [&](const Slice& slice) { return slice.work.get() == &work; });
+}
+
+Result<Batch> Loader::read_here(SampleRange range) {
+  const auto start = Clock::now();
+  Slice slice{.work = std::make_shared<Work>(), .count = static_cast<std::size_t>(range.count), .raws = Raws(1)};
+  auto& batch = slice.work->batch;
+  batch = empty_batch(data_, samples_of(order_, range));
+  LoaderCounts spent;
+  Result<void> read;
+  // One after the other, so that the bytes are still at hand when they are prepared.
+  for (std::size_t i = 0; i < batch.samples.size() && read; ++i) {
+    slice.first = i;
+    slice.count = 1;
+    read = fetch(slice, spent);
+    if (read) read = prepare(slice, spent);
+  }
+  const std::lock_guard lock(mutex_);
+  spent.wait_s = since(start);
+  add(spent);
+  if (!read) return unexpected(read.error());
+  return std::move(batch);
+}
+
+bool Loader::can_fetch() const {
+  const auto bound = static_cast<std::size_t>(2 * (options_.prep_threads + options_.fetch_threads));
+  if (fetched_.size() + fetching_ >= bound) return false;
+  return std::any_of(works_.begin(), works_.end(),
+                     [](const auto& work) { return !work->error && work->taken < work->batch.samples.size(); });
+}
+
+Loader::Slice Loader::next_to_fetch() {
+  const auto& work = *std::find_if(works_.begin(), works_.end(), [](const auto& one) {
+    return !one->error && one->taken < one->batch.samples.size();
+  });
+  Slice slice{.work = work, .first = work->taken};
+  const auto place = work->range.first + static_cast<std::int64_t>(work->taken);
+  const auto most =
+      options_.shared == nullptr ? work->slice : static_cast<std::size_t>(options_.shared->rest_of_chunk(place));
+  slice.count = std::min(most, work->batch.samples.size() - work->taken);
+  work->taken += slice.count;
+  if (!spare_.empty()) {
+    slice.raws = std::move(spare_.back());
+    spare_.pop_back();
+  }
+  slice.raws.resize(std::max(slice.raws.size(), slice.count));
+  return slice;
+}
+
+void Loader::fetch_slices() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    to_fetch_.wait(lock, [&] { return stopping_ || can_fetch(); });
+    if (stopping_) return;
+    auto slice = next_to_fetch();
+    ++fetching_;
+    lock.unlock();
+    LoaderCounts spent;
+    const auto done = fetch(slice, spent);
+    lock.lock();
+    --fetching_;
+    add(spent);
+    if (!done || slice.work->dropped) {
+      finish(std::move(slice), done);
+    } else {
+      fetched_.push_back(std::move(slice));
+      to_prepare_.notify_one();
+    }
+  }
+}
+
+bool Loader::can_prepare() const { return options_.shared == nullptr ? !fetched_.empty() : can_fetch(); }
+
+Loader::Slice Loader::next_to_prepare() {
+  if (options_.shared != nullptr) return next_to_fetch();
+  auto slice = std::move(fetched_.front());
+  fetched_.pop_front();
+  to_fetch_.notify_one();
+  return slice;
+}
+
+void Loader::prepare_slices() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    to_prepare_.wait(lock, [&] { return stopping_ || can_prepare(); });
+    if (stopping_) return;
+    auto slice = next_to_prepare();
+    lock.unlock();
+    LoaderCounts spent;
+    const auto done = prepare(slice, spent);
+    lock.lock();
+    add(spent);
+    if (!slice.work->dropped) {
+      slice.work->prepared += done ? slice.count : 0;
+    } else if (options_.shared == nullptr) {
+      counts_.discarded += spent.prepared;
+    }
+    finish(std::move(slice), done);
+  }
+}
+
+void Loader::finish(Slice slice, const Result<void>& done) {
+  if (!done && !slice.work->error) slice.work->error = done.error();
+  spare_.push_back(std::move(slice.raws));
+  if (slice.work->done()) ready_.notify_all();
+}
+
+Result<void> Loader::fetch(Slice& slice, LoaderCounts& spent) {
+  const auto start = Clock::now();
+  Result<void> done;
+  for (std::size_t i = 0; i < slice.count && done; ++i) {
+    done = source_.raw(slice.work->batch.samples[slice.first + i], slice.raws[i]);
+    if (done) spent.fetched_bytes += static_cast<double>(slice.raws[i].size());
+  }
+  spent.fetch_s += since(start);
+  return done;
+}
+
+Result<void> Loader::prepare(const Slice& slice, LoaderCounts& spent) {
+  if (options_.shared != nullptr) return prepare_shared(slice, spent);
+  const auto start = Clock::now();
+  const auto& batch = slice.work->batch;
+  Result<void> done;
+  for (std::size_t i = slice.first; i < slice.first + slice.count && done; ++i) {
+    done =
+        data_.prepare(batch.samples[i], slice.raws[i - slice.first], batch.inputs.span().subspan(i * length_, length_),
+                      batch.labels.span().subspan(i * labels_, labels_));
+    if (done) ++spent.prepared;
+  }
+  spent.prep_s += since(start);
+  return done;
+}
+
+Result<void> Loader::prepare_shared(const Slice& slice, LoaderCounts& spent) {
+  const auto& batch = slice.work->batch;
+  PrepSpent own;
+  auto done = options_.shared->read({.first = slice.work->range.first + static_cast<std::int64_t>(slice.first),
+                                     .count = static_cast<std::int64_t>(slice.count)},
+                                    batch.inputs.span().subspan(slice.first * length_, slice.count * length_),
+                                    batch.labels.span().subspan(slice.first * labels_, slice.count * labels_), own);
+  spent.fetch_s += own.fetch_s;
+  spent.prep_s += own.prep_s;
+  spent.fetched_bytes += own.fetched_bytes;
+  spent.prepared += own.prepared;
+  return done;
+}
+
+void Loader::add(const LoaderCounts& spent) {
+  counts_.fetch_s += spent.fetch_s;
+  counts_.prep_s += spent.prep_s;
+  counts_.wait_s += spent.wait_s;
+  counts_.fetched_bytes += spent.fetched_bytes;
+  counts_.prepared += spent.prepared;
+}
+
+}  // namespace mayfly

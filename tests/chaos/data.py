@@ -1,0 +1,51 @@
+"""Cases of what brings samples to the trainers: caches that are one over all workers, and samples that are prepared by one
+job for all. Whoever is killed, every sample is trained once an epoch. chaos.py plays them."""
+import glob
+import os
+
+from harness import Failure
+
+CASES = {}
+
+
+def case(function):
+    CASES[function.__name__] = function
+    return function
+
+
+@case
+def workers_whose_caches_are_one(start):
+    """With servers and without: the counts are exact, and peers were asked."""
+    for name, servers in (("mesh", ""), ("served", "count: 1, standby: 1, sync: asp")):
+        run = start(name=name, workers=3, samples=10_000, batch=500, servers=servers,
+                    loader="cache_mb: 10, partitioned: true, prep_threads: 2")
+        for number in run.rounds(2, workers=2):
+            run.progress(run.samples // 2, may_end=True)
+            run.kill_workers(1 + number)
+        summary = run.finish()
+        if not summary["loader"]["from_peers"]:
+            raise Failure(f"nobody took anything from a peer: {summary['loader']}")
+
+
+@case
+def runs_that_prepare_together_and_one_is_killed(start):
+    """Three runs share; one of them is killed with everything, and comes back. All end with every sample counted."""
+    share = f"chaos-{os.getpid()}"
+    place = f"/dev/shm/mayfly-{os.geteuid()}-{share}"
+    runs = [start(name=name, workers=1, samples=20_000, batch=500, loader=f"share: {share}, prep_threads: 2")
+            for name in ("one", "two", "three")]
+    for run in runs:
+        run.until(0.5)
+    lost = runs[0]
+    lost.hit([lost.front.pid, lost.controller(), *lost.workers()])
+    for run in runs[1:]:
+        run.progress(run.samples)
+    lost.resume()
+    lost.progress(lost.samples // 10)
+    runs[1].kill_workers(1)
+    runs[1].progress(runs[1].samples // 10)
+    received = [run.finish()["loader"]["received"] for run in runs]
+    if not any(received):
+        raise Failure("nobody took anything that another had prepared")
+    if left := glob.glob(place):
+        raise Failure(f"left behind: {left}")
