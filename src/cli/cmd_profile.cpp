@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/measured.h"
+#include "cli/stall_text.h"
 #include "profile/log_fit.h"
 #include "profile/merge.h"
 
@@ -16,6 +17,7 @@ namespace {
 struct Options {
   FromLog asked{};
   MeasureFlags job{};
+  StallFlags stalls{};
   std::vector<std::string> merge{};
   std::string parameters{};
   std::string out{};
@@ -135,20 +137,75 @@ int from_log(Options options) {
   return kDone;
 }
 
-int from_job(const Options& options) {
+/// What was asked beside the profile.
+struct StallAnswer {
+  StallReport report{};
+  std::vector<WhatIf> what_ifs{};
+  Advice advice{};
+  std::string text{};
+};
+
+/// The machine that this one stands for, where it is one of the catalogue's.
+Result<StallAnswer> stall_answer(const Options& options) {
+  const auto market = parse_market(options.stalls.market);
+  if (!market) return unexpected(market.error());
+  for (const std::string& question : options.stalls.what_if) {
+    if (const auto parsed = parse_what_if(question, {.device = 1}); !parsed) return unexpected(parsed.error());
+  }
+  auto report = measured_stalls(options.job, options.stalls);
+  if (!report) return unexpected(report.error());
+  StallAnswer answer{.report = *std::move(report)};
+  answer.what_ifs = usual_what_ifs(answer.report.path);
+  for (const std::string& question : options.stalls.what_if)
+    answer.what_ifs.push_back(*parse_what_if(question, answer.report.path));
+  const auto catalog = load_catalog(find_catalog(options.job.catalog));
+  if (!catalog) return unexpected(catalog.error());
+  answer.advice = advice(answer.report.path, *catalog, catalog->find(options.job.type), *market);
+  answer.text = advice_text(answer.advice, options.job.type);
+  return answer;
+}
+
+void print_stalls(const StallAnswer& answer) {
+  fmt::print("\n{}\n{}\n{}\n", stall_text(answer.report), what_if_text(answer.what_ifs), answer.text);
+  constexpr int kCertain = 6;
+  if (answer.report.rounds < kCertain)
+    note(fmt::format("{} rounds are too few for an interval of 95 %: more time (--for) gives more",
+                     answer.report.rounds));
+}
+
+int from_job(Options options) {
   // What cannot be read is said before a minute of measuring.
   if (!options.merge.empty()) {
     if (const auto older = load_json(options.merge[0]); !older) return bad_input(older.error());
   }
+  if (options.stalls.wanted) {
+    const auto time = parse_duration(options.job.time);  // half for each
+    if (time) options.job.time = fmt::format("{}s", time->count() / 2);
+  }
   auto found = measured(options.job);
   if (!found) return bad_input(found.error());
+  std::optional<StallAnswer> stalls;
+  if (options.stalls.wanted && !found->interrupted) {
+    auto answer = stall_answer(options);
+    if (!answer) return bad_input(answer.error());
+    stalls = *std::move(answer);
+    found->profile["stalls"] = stalls_json(stalls->report);
+  }
   auto kept = keep(found->profile, options, options.merge.empty() ? "" : options.merge[0]);
   if (!kept) return bad_input(kept.error());
   if (options.json) {
-    print_json({{"profile", *kept}, {"notes", found->notes}, {"interrupted", found->interrupted}});
+    Json json{{"profile", *kept}, {"notes", found->notes}, {"interrupted", found->interrupted}};
+    if (stalls) {
+      json["stalls"] = stalls_json(stalls->report);
+      json["path"] = path_json(stalls->report);
+      json["what_if"] = what_if_json(stalls->what_ifs);
+      json["advice"] = advice_json(stalls->advice, stalls->text);
+    }
+    print_json(json);
     return kDone;
   }
   fmt::print("{}", measurement_text(*found, options.job.type));
+  if (stalls) print_stalls(*stalls);
   for (const std::string& text : found->notes) note(text);
   if (found->interrupted) note("interrupted: the profile holds what was measured so far");
   if (!options.out.empty()) fmt::print("profile: {}\n", options.out);
@@ -197,6 +254,16 @@ void add_profile(CLI::App& program, int& code) {
                    "an older profile of the same job, or two to put together: types of both, measured before scaled, "
                    "newer before older")
       ->expected(1, 2);
+  verb->add_flag("--stalls", options->stalls.wanted,
+                 "also find where time is lost (interconnect, prep, fetch) and what ends that for the least money; "
+                 "takes half of the time");
+  verb->add_option("--network", options->stalls.network,
+                   "with --stalls: also how much slower it is with this rate, in MB/s, between the workers");
+  verb->add_option(
+      "--what-if", options->stalls.what_if,
+      "with --stalls: what would be faster: cache=50%,threads=4,storage=200,device=2x,machines=2; as often "
+      "as you like");
+  verb->add_option("--market", options->stalls.market, "of the money that --stalls speaks of")->capture_default_str();
   verb->add_option("--catalog", options->job.catalog, "catalogue that --type is of (default: the shipped one)");
   verb->add_option("--from", options->asked.file,
                    "CSV with a heading (TensorBoard, Lightning, wandb), trainer_state.json, JSON lines, or lines with "

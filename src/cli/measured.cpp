@@ -100,6 +100,30 @@ Result<JobMeasurement> measured(const MeasureFlags& flags) {
   return found;
 }
 
+Result<StallReport> measured_stalls(const MeasureFlags& flags, const StallFlags& stalls) {
+  auto request = request_of(flags);
+  if (!request) return unexpected(request.error());
+  const int devices = flags.workers.value_or(1);
+  StallQuestion question{.batch = std::max(1, request->spec.train->batch / devices), .time = request->time};
+  if (!stalls.network.empty()) {
+    const auto rate = parse_number(stalls.network);
+    if (!rate || *rate <= 0) return fail("--network '{}': want MB/s, for example 625", stalls.network);
+    question.network = megabytes_per_second(*rate);
+  }
+  Folder folder;
+  question.shop = {.spec = std::move(request->spec),
+                   .job_text = std::move(request->job_text),
+                   .job_file = request->job_file,
+                   .program = request->program,
+                   .directory = folder.path(),
+                   .workers = devices};
+  Bar bar;
+  question.progress = [&](double share) { bar.show(share, "stalls: conditions in turns"); };
+  auto found = find_stalls(question);
+  if (!found && found.error().message.find(folder.path().string()) != std::string::npos) folder.keep();
+  return found;
+}
+
 Result<void> save_profile(const std::string& path, const Json& profile) {
   const std::string text = profile.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
   if (const auto parsed = parse_profile(text, path); !parsed) return unexpected(parsed.error());

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "profile/measure.h"
+#include "profile/stalls.h"
 
 namespace mayfly::cli {
 
@@ -15,6 +16,16 @@ struct MeasureFlags {
   std::string catalog{};
 };
 
+/// Flags of `profile JOB.yaml --stalls`.
+struct StallFlags {
+  bool wanted = false;
+  std::string network{};  ///< MB/s between machines; empty: not asked
+  std::vector<std::string> what_if{};
+  std::string market = "on-demand";  ///< of the money that is spoken of
+};
+
+/// Measures where the job's time goes; half of the flags' time.
+Result<StallReport> measured_stalls(const MeasureFlags& flags, const StallFlags& stalls);
 /// Measures the job on this machine, with a progress bar.
 Result<JobMeasurement> measured(const MeasureFlags& flags);
 /// Text that predict and plan can read; an error is a bug of whoever wrote it.

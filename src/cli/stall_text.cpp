@@ -30,7 +30,9 @@ void add_row(Table& table, const char* name, const Stall& stall, double whole, c
   const double share = whole > 0 ? std::max(0.0, time.value / whole) : 0;
   table.add({name, bar(share), fmt::format("{:.0f} %", 100 * share), milliseconds(std::max(0.0, time.value)),
              fmt::format("{:.3g} to {:.3g}", 1e3 * time.low, 1e3 * time.high),
-             stall.certain() ? remark : remark.empty() ? "none that can be told" : remark + ", no certain stall"});
+             stall.certain()  ? remark
+             : remark.empty() ? "none that can be told"
+                              : remark + ", no certain stall"});
 }
 
 }  // namespace
@@ -44,16 +46,16 @@ std::string stall_text(const StallReport& report) {
   Table table({"", "", ">share", ">time", "95 %, ms", ""});
   const double stalled = found.interconnect.seconds.value + found.prep.seconds.value + found.fetch.seconds.value;
   const double compute = std::max(0.0, whole - stalled);
-  table.add({"compute", bar(compute / whole), fmt::format("{:.0f} %", 100 * compute / whole), milliseconds(compute), "",
-             ""});
+  table.add(
+      {"compute", bar(compute / whole), fmt::format("{:.0f} %", 100 * compute / whole), milliseconds(compute), "", ""});
   if (report.devices > 1) add_row(table, "interconnect", found.interconnect, whole, "");
   add_row(table, "prep", found.prep, whole, hidden_text(report.busy.prep_s, found.prep.seconds.value));
   add_row(table, "fetch", found.fetch, whole, hidden_text(report.busy.fetch_s, found.fetch.seconds.value));
   text += table.text();
   if (found.network)
-    text += fmt::format("on machines of their own the devices are {:.0f} % slower ({:.3g} to {:.3g} ms a step)\n",
-                        100 * found.network->share, 1e3 * found.network->seconds.low,
-                        1e3 * found.network->seconds.high);
+    text +=
+        fmt::format("on machines of their own the devices are {:.0f} % slower ({:.3g} to {:.3g} ms a step)\n",
+                    100 * found.network->share, 1e3 * found.network->seconds.low, 1e3 * found.network->seconds.high);
   return text;
 }
 

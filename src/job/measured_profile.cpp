@@ -83,4 +83,29 @@ LoaderProfile read_loader(Section section) {
   return loader;
 }
 
+namespace {
+
+StallProfile read_stall(Section section) {
+  StallProfile stall{.time = Seconds(section.number("seconds")),
+                     .low = Seconds(section.number("seconds_low")),
+                     .high = Seconds(section.number("seconds_high")),
+                     .share = section.number("share", Range::non_negative)};
+  section.finish();
+  return stall;
+}
+
+}  // namespace
+
+StallsProfile read_stalls(Section section) {
+  StallsProfile stalls{.devices = section.integer("devices"),
+                       .batch = section.number("batch", Range::positive),
+                       .step = Seconds(section.number("step_s", Range::positive)),
+                       .interconnect = read_stall(section.section("interconnect")),
+                       .prep = read_stall(section.section("prep")),
+                       .fetch = read_stall(section.section("fetch"))};
+  if (auto network = section.maybe_section("network")) stalls.network = read_stall(*network);
+  section.finish();
+  return stalls;
+}
+
 }  // namespace mayfly

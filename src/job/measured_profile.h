@@ -68,11 +68,29 @@ struct LoaderProfile {
   bool operator==(const LoaderProfile&) const = default;
 };
 
+/// Time lost in every step, with its 95 % interval; may lie below 0 where there is none.
+struct StallProfile {
+  Seconds time{};
+  Seconds low{};
+  Seconds high{};
+  double share = 0;  ///< docs/models.md#stalls says of what
+  bool operator==(const StallProfile&) const = default;
+};
+struct StallsProfile {
+  int devices = 1;
+  double batch = 0;  ///< of one device
+  Seconds step{};    ///< with real data, nothing cached
+  StallProfile interconnect{}, prep{}, fetch{};
+  std::optional<StallProfile> network{};
+  bool operator==(const StallsProfile&) const = default;
+};
+
 std::vector<BatchPoint> read_batches(Section& type);
 MemoryProfile read_memory(Section section);
 LayersProfile read_layers(Section section);
 StartProfile read_start(Section section);
 LoaderProfile read_loader(Section section);
+StallsProfile read_stalls(Section section);
 
 /// A word that names a basis; the field's error names all of them.
 Basis read_basis(Section& section, Basis fallback);

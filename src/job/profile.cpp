@@ -298,6 +298,7 @@ Profile read_profile(Section& root) {
   if (auto memory = root.maybe_section("memory")) profile.memory = read_memory(*memory);
   if (auto layers = root.maybe_section("layers")) profile.layers = read_layers(*layers);
   if (auto start = root.maybe_section("start")) profile.start = read_start(*start);
+  if (auto stalls = root.maybe_section("stalls")) profile.stalls = read_stalls(*stalls);
   profile.recovery = maybe_seconds(root, "recovery_s", Range::non_negative);
   if (profile.exchange == Exchange::pipeline && !profile.pipeline)
     root.reject("pipeline", "missing; job.exchange is pipeline");

@@ -233,6 +233,7 @@ struct Profile {
   std::optional<MemoryProfile> memory{};
   std::optional<LayersProfile> layers{};
   std::optional<StartProfile> start{};
+  std::optional<StallsProfile> stalls{};
   std::optional<Seconds> recovery{};  ///< lost when the cluster changes under way
   bool operator==(const Profile&) const = default;
 };

@@ -18,14 +18,16 @@ constexpr int kWarmUp = 3;
 /// An interval of 95 % needs six.
 constexpr double kRoundsWanted = 8;
 constexpr double kSegmentsInARound = 5;
+/// Steps' worth of samples for a look at each stage of the data's way by itself, in each round.
+constexpr int kRehearsedSteps = 2;
 
 enum class Condition { one, all, cold, warm };
 
 Segment segment_of(Condition condition, int batch, int steps) {
   Segment segment{.steps = steps + kWarmUp, .batch = batch};
-  segment.data = condition == Condition::cold   ? SampleFeed::cold
-                 : condition == Condition::warm ? SampleFeed::warm
-                                                : SampleFeed::synthetic;
+  segment.data = condition == Condition::cold   ? SampleSource::cold
+                 : condition == Condition::warm ? SampleSource::warm
+                                                : SampleSource::synthetic;
   return segment;
 }
 
@@ -36,27 +38,26 @@ double mean_step(const SegmentResult& result) {
   return sum / static_cast<double>(steps.size() - skipped);
 }
 
-/// What the workers of a segment used, added up.
-struct Used {
-  double prep_s = 0, fetch_s = 0, fetched_bytes = 0, cpu_s = 0, steps = 0, seconds = 0;
-  double prepared = 0, fetched = 0;
-  int threads = 0;
+/// What was seen beside the times of steps, added up over all rounds.
+struct Seen {
+  double samples = 0, bytes = 0, read_s = 0, reread_s = 0, prepare_s = 0;  ///< of rehearsals
+  double cpu_s = 0, trained = 0;                                           ///< of training alone, and its samples
+  int threads = 0;                                                         ///< that prepare, of all devices
 
-  void add(const SegmentResult& result) {
-    int now = 0;
+  void rehearsed(const Measurement& look) {
+    samples += static_cast<double>(look.rehearsed);
+    bytes += 1e6 * look.rehearsed_mb;
+    read_s += look.read_s;
+    reread_s += look.reread_s;
+    prepare_s += look.prepare_s;
+  }
+  void trained_by(const SegmentResult& result, int batch) {
+    threads = 0;
     for (const WorkerSteps& worker : result.workers) {
-      const Measurement& used = worker.used;
-      prep_s += used.prep_s;
-      fetch_s += used.fetch_s;
-      fetched_bytes += used.fetched_mb * 1e6;
-      cpu_s += used.cpu_s;
-      prepared += static_cast<double>(used.prepared);
-      fetched += static_cast<double>(used.hits + used.from_peers + used.from_storage);
-      now += used.prep_threads;
+      cpu_s += worker.used.cpu_s;
+      trained += static_cast<double>(worker.step_s.size()) * batch;
+      threads += worker.used.prep_threads;
     }
-    threads = now;
-    steps += static_cast<double>(result.step_s.size());
-    seconds += std::accumulate(result.step_s.begin(), result.step_s.end(), 0.0);
   }
 };
 
@@ -72,13 +73,13 @@ class Examination {
   Result<void> round();
   Result<double> step(Condition condition);
   StallReport report(bool interrupted) const;
-  DataPath path(const Stalls& found) const;
+  DataPath path() const;
 
   const StallQuestion& question_;
   const Clock::time_point start_;
   std::unique_ptr<Workshop> shop_{}, spread_{};
   StallRuns runs_{};
-  Used synthetic_{}, cold_{}, warm_{};
+  Seen seen_{};
   int steps_ = kFewestSteps;
 };
 
@@ -113,18 +114,22 @@ Result<void> Examination::calibrate() {
 }
 
 Result<double> Examination::step(Condition condition) {
-  auto result = shop_->measure(segment_of(condition, question_.batch, steps_), condition == Condition::one ? 1 : 0);
+  const bool alone = condition == Condition::one;
+  Segment segment = segment_of(condition, question_.batch, steps_);
+  if (alone) segment.rehearse = question_.batch * kRehearsedSteps;
+  auto result = shop_->measure(segment, alone ? 1 : 0);
   if (!result) return unexpected(result.error());
-  if (condition == Condition::all) synthetic_.add(*result);
-  if (condition == Condition::cold) cold_.add(*result);
-  if (condition == Condition::warm) warm_.add(*result);
+  if (alone) seen_.rehearsed(result->looks.front());
+  if (condition == Condition::all) seen_.trained_by(*result, question_.batch);
   return mean_step(*result);
 }
 
 Result<void> Examination::round() {
   StallRuns now;
-  for (const auto& [condition, times] : {std::pair{Condition::one, &now.one}, {Condition::all, &now.all},
-                                         {Condition::cold, &now.cold}, {Condition::warm, &now.warm}}) {
+  for (const auto& [condition, times] : {std::pair{Condition::one, &now.one},
+                                         {Condition::all, &now.all},
+                                         {Condition::cold, &now.cold},
+                                         {Condition::warm, &now.warm}}) {
     const auto time = step(condition);
     if (!time) return unexpected(time.error());
     times->push_back(*time);
@@ -141,27 +146,23 @@ Result<void> Examination::round() {
   return {};
 }
 
-DataPath Examination::path(const Stalls& found) const {
+DataPath Examination::path() const {
   const auto& loader = question_.shop.spec.train->data.loader;
-  const double together = question_.batch * question_.shop.workers;
-  DataPath path{.device = together / signed_rank_interval(runs_.all).value};
-  if (warm_.prep_s > 0) path.prep = warm_.prepared / warm_.prep_s;
-  path.threads = std::max(1, warm_.threads);
+  const double devices = question_.shop.workers;
+  DataPath path{.device = question_.batch * devices / signed_rank_interval(runs_.all).value};
   path.cores = std::thread::hardware_concurrency();
-  if (synthetic_.steps > 0) path.device_core_s = synthetic_.cpu_s / (synthetic_.steps * together);
-  if (cold_.fetched > 0) path.sample = {cold_.fetched_bytes / cold_.fetched};
-  // Where training waited for storage, it took what storage gave; elsewhere each thread's reads tell.
-  if (loader.storage)
-    path.storage = *loader.storage;
-  else if (found.fetch.certain() && cold_.seconds > 0)
-    path.storage = {cold_.fetched_bytes / cold_.seconds};
-  else if (cold_.fetch_s > 0)
-    path.storage = {cold_.fetched_bytes / cold_.fetch_s};
-  if (warm_.fetch_s > 0) path.memory = {warm_.fetched_bytes / warm_.fetch_s};
-  const double data_set = path.sample.value * static_cast<double>(shop_->ready().front().samples);
-  if (data_set > 0) path.cached = std::min(1.0, megabytes(loader.cache_mb).value / data_set);
+  if (seen_.trained > 0) path.device_core_s = seen_.cpu_s / seen_.trained;
+  if (seen_.samples <= 0) return path;
+  path.prep = seen_.samples / seen_.prepare_s;
+  path.threads = std::max(1, seen_.threads);
+  path.sample = {seen_.bytes / seen_.samples};
+  // An emulated rate is each worker's own.
+  path.storage = loader.storage ? devices * *loader.storage : BytesPerSecond{seen_.bytes / seen_.read_s};
+  path.memory = {seen_.bytes / seen_.reread_s};
   path.partitioned = loader.partitioned;
   if (question_.network) path.network = *question_.network;
+  const double data_set = path.sample.value * static_cast<double>(shop_->ready().front().samples);
+  if (data_set > 0) path.cached = std::min(1.0, megabytes(loader.cache_mb).value / data_set);
   return path;
 }
 
@@ -173,7 +174,7 @@ StallReport Examination::report(bool interrupted) const {
                      .stalls = *stalls(runs_),
                      .sample_count = static_cast<double>(shop_->ready().front().samples),
                      .interrupted = interrupted};
-  report.path = path(report.stalls);
+  report.path = path();
   const double together = question_.batch * question_.shop.workers;
   if (report.path.prep > 0) report.busy.prep_s = together / (report.path.prep * report.path.threads);
   if (report.path.storage.value > 0)
@@ -210,28 +211,31 @@ Json stall_json(const Stall& stall) {
 Result<StallReport> find_stalls(const StallQuestion& question) { return Examination(question).run(); }
 
 Json stalls_json(const StallReport& report) {
-  const DataPath& path = report.path;
   Json json{{"devices", report.devices},
             {"batch", report.batch},
-            {"rounds", report.rounds},
-            {"steps", report.steps},
             {"step_s", report.stalls.step.value},
             {"interconnect", stall_json(report.stalls.interconnect)},
             {"prep", stall_json(report.stalls.prep)},
-            {"fetch", stall_json(report.stalls.fetch)},
-            {"prep_busy_s", report.busy.prep_s},
-            {"fetch_busy_s", report.busy.fetch_s}};
+            {"fetch", stall_json(report.stalls.fetch)}};
   if (report.stalls.network) json["network"] = stall_json(*report.stalls.network);
-  json["path"] = {{"device_samples_per_s", path.device},
-                  {"device_core_s", path.device_core_s},
-                  {"prep_samples_per_s_per_thread", path.prep},
-                  {"prep_threads", path.threads},
-                  {"cores", path.cores},
-                  {"sample_bytes", path.sample.value},
-                  {"storage_mb_per_s", in_megabytes(path.storage)},
-                  {"memory_mb_per_s", in_megabytes(path.memory)},
-                  {"cached", path.cached}};
   return json;
+}
+
+Json path_json(const StallReport& report) {
+  const DataPath& path = report.path;
+  return {{"rounds", report.rounds},
+          {"steps", report.steps},
+          {"prep_busy_s", report.busy.prep_s},
+          {"fetch_busy_s", report.busy.fetch_s},
+          {"device_samples_per_s", path.device},
+          {"device_core_s", path.device_core_s},
+          {"prep_samples_per_s_per_thread", path.prep},
+          {"prep_threads", path.threads},
+          {"cores", path.cores},
+          {"sample_bytes", path.sample.value},
+          {"storage_mb_per_s", in_megabytes(path.storage)},
+          {"memory_mb_per_s", in_megabytes(path.memory)},
+          {"cached", path.cached}};
 }
 
 }  // namespace mayfly

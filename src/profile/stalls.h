@@ -43,5 +43,7 @@ Result<StallReport> find_stalls(const StallQuestion& question);
 
 /// `stalls` of docs/formats.md#profile.
 Json stalls_json(const StallReport& report);
+/// The rates of the stages, and what of them is hidden.
+Json path_json(const StallReport& report);
 
 }  // namespace mayfly

@@ -98,7 +98,10 @@ Result<void> Workshop::start() {
   });
   for (int launch = 0; launch < options_.workers + options_.servers; ++launch) {
     launched_[launch] = Clock::now();
-    if (auto started = engine_->start(launch, {.server = launch >= options_.workers}); !started) return started;
+    if (auto started = engine_->start(
+            launch, launch < options_.workers ? MachineRole{.limits = options_.limits} : MachineRole{.server = true});
+        !started)
+      return started;
   }
   const auto all = static_cast<std::size_t>(options_.workers + options_.servers);
   return wait_until(

@@ -32,6 +32,7 @@ struct Segment {
   bool apply = true;
   bool layers = false;                    ///< a look at every layer of the network before the first step
   std::vector<std::int64_t> exchanges{};  ///< bytes of exchanges that are timed before the first step; not with servers
+  int rehearse = 0;  ///< samples that the first worker reads and prepares by itself before the first step
   /// Asked after each step; ends the segment.
   std::function<bool(const SegmentResult&)> enough{};
 };
@@ -67,9 +68,10 @@ class Workshop {
     std::filesystem::path program{};    ///< mayfly-train
     std::filesystem::path directory{};  ///< for logs and checkpoints; the owner removes it
     int workers = 1;
-    int servers = 0;       ///< processes; 0: none, whatever the job says
-    int capacity = 0;      ///< machines among which this computer's cores are dealt out; 0: as many as workers
-    Seconds patience{60};  ///< for anything that should happen
+    int servers = 0;         ///< processes; 0: none, whatever the job says
+    MachineLimits limits{};  ///< of each worker, as a machine that it plays
+    int capacity = 0;        ///< machines among which this computer's cores are dealt out; 0: as many as workers
+    Seconds patience{60};    ///< for anything that should happen
   };
   /// Returns when all of them have loaded the job.
   static Result<std::unique_ptr<Workshop>> open(Options options);

@@ -42,11 +42,13 @@ Result<SegmentResult> Workshop::measure(const Segment& segment, int workers) {
   if (auto stood = stand_together(segment, chosen); !stood) return unexpected(stood.error());
   Measure word{.formation = crew_->formation(),
                .data = std::string(name(segment.data)),
+               .samples = std::int64_t{segment.steps} * segment.batch * static_cast<std::int64_t>(chosen.size()),
                .exchange = segment.exchange,
                .apply = segment.apply,
                .layers = segment.layers,
                .batch = segment.batch,
-               .exchanges = segment.exchanges};
+               .exchanges = segment.exchanges,
+               .rehearse = segment.rehearse};
   auto looks = ask(word, chosen);
   if (!looks) return unexpected(looks.error());
   result_->looks = *std::move(looks);

@@ -29,6 +29,9 @@ Result<void> describe_script(const Welcome& welcome, TrainSpec& spec) {
   return {};
 }
 
+/// More than a segment of steps reads, less than a machine has.
+constexpr double kWarmCacheMb = 2000;
+
 /// Pages of a file that nobody has mapped.
 void forget_file(const std::filesystem::path& path) {
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -100,6 +103,28 @@ Result<std::shared_ptr<const Batch>> batch_at(LoadedJob& job, std::int64_t first
   auto made = std::make_shared<const Batch>(*std::move(batch));
   if (job.synthetic) job.synthetic = made;
   return made;
+}
+
+Result<void> warm_up(LoadedJob& job, std::int64_t count) {
+  LoaderSpec spec = job.spec().data.loader;
+  spec.prep_threads = loader_options(spec, *job.data).prep_threads;
+  spec.storage.reset();
+  spec.partitioned = false;
+  spec.share.clear();
+  spec.cache_mb = kWarmCacheMb;
+  Feed warm = make_feed(spec, *job.data, *job.order);
+  std::vector<std::byte> raw;
+  for (std::int64_t place = 0; place < count; ++place) {
+    if (auto read = warm.source().raw(job.order->sample_at(place), raw); !read) return read;
+  }
+  job.set_aside = std::exchange(job.feed, std::move(warm));
+  return {};
+}
+
+void cool_down(LoadedJob& job) {
+  if (!job.set_aside) return;
+  const Feed warm = std::exchange(job.feed, std::move(*job.set_aside));  // its threads end before what they read from
+  job.set_aside.reset();
 }
 
 void forget_data(LoadedJob& job, const std::filesystem::path& folder) {

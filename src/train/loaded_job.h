@@ -25,6 +25,7 @@ struct LoadedJob {
   std::unique_ptr<Dataset> data{}, validation{};
   std::optional<SampleOrder> order{};
   Feed feed{};                               ///< of the training data; goes before it
+  std::optional<Feed> set_aside{};           ///< the job's own feed while another one, that is warm, is used
   std::shared_ptr<const Batch> synthetic{};  ///< trained on over and over; none: what the feed gives
   std::unique_ptr<Trainer> trainer{};        ///< none: nothing was loaded yet
   Ready ready{};                             ///< what the controller is told of it
@@ -37,6 +38,10 @@ Result<LoadedJob> loaded_job(const Welcome& welcome, const OpenPeers& peers = {}
 
 /// The samples at places [first, first + count) of the order, or the synthetic ones, of which there are as many.
 Result<std::shared_ptr<const Batch>> batch_at(LoadedJob& job, std::int64_t first, std::int64_t count);
+/// From now on samples come from memory, where the first `count` of them lie already; prepared as the job wants it.
+Result<void> warm_up(LoadedJob& job, std::int64_t count);
+/// From now on they come from where the job says.
+void cool_down(LoadedJob& job);
 /// Whatever is cached of the training data, here and by the kernel, is dropped as far as it can be.
 void forget_data(LoadedJob& job, const std::filesystem::path& folder);
 

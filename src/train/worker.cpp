@@ -284,6 +284,7 @@ void Worker::leave_formation() {
   stands_ = false;
   measured_.reset();
   job_.synthetic.reset();
+  cool_down(job_);
 }
 
 void Worker::attach(const Attach& servers) {

@@ -64,6 +64,7 @@ class Worker final : public Member {
   void write_checkpoint();
   Result<void> measure(const Measure& measure);
   Result<void> look(const Measure& measure, Measurement& seen);
+  Result<void> rehearse_data(std::int64_t samples, Measurement& seen);
   void save_if_newest();
 
   // Where samples come from.

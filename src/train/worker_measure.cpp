@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "data/rehearsal.h"
 #include "train/worker.h"
 
 namespace mayfly {
@@ -18,9 +19,27 @@ Result<void> Worker::measure(const Measure& wanted) {
   if (auto looked = look(wanted, used); !looked) return looked;
   measured_ = wanted;
   job_.synthetic = wanted.data == "synthetic" ? std::make_shared<const Batch>() : nullptr;
+  cool_down(job_);
   if (wanted.data == "cold") forget_data(job_, std::filesystem::path(terms_.job_file).parent_path());
+  if (wanted.data == "warm") {
+    if (auto warm = warm_up(job_, wanted.samples); !warm) return warm;
+  }
   meter_.begin(job_.feed.loader->counts());
   line_.say(used);
+  return {};
+}
+
+/// Each stage of the data's way by itself.
+Result<void> Worker::rehearse_data(std::int64_t samples, Measurement& seen) {
+  const auto& loader = job_.spec().data.loader;
+  forget_data(job_, std::filesystem::path(terms_.job_file).parent_path());
+  const auto found = rehearse(*job_.data, *job_.order, loader.storage, samples, LoaderOptions{}.fetch_threads);
+  if (!found) return unexpected(found.error());
+  seen.rehearsed = found->samples;
+  seen.rehearsed_mb = found->bytes / 1e6;
+  seen.read_s = found->read.count();
+  seen.reread_s = found->reread.count();
+  seen.prepare_s = found->prepare.count();
   return {};
 }
 
@@ -39,6 +58,9 @@ Result<void> Worker::look(const Measure& wanted, Measurement& seen) {
       seen.layer_parameters.push_back(layer.parameters);
       seen.layer_output_mb.push_back(layer.output_mb);
     }
+  }
+  if (wanted.rehearse > 0) {
+    if (auto rehearsed = rehearse_data(wanted.rehearse, seen); !rehearsed) return rehearsed;
   }
   constexpr int kTimes = 5;
   for (const std::int64_t bytes : wanted.exchanges) {

@@ -12,14 +12,16 @@ namespace mayfly {
 /// done so. Answered by Measurement, of what was used since the last Measure.
 struct Measure {
   std::int64_t formation = 0;
-  /// "real"; "warm": the same; "cold": whatever is cached of the data is dropped first; "synthetic": one batch, made
-  /// ready beforehand, is used over and over.
+  /// "real"; "warm": whatever will be asked for lies in memory; "cold": whatever is cached of the data is dropped
+  /// first; "synthetic": one batch, made ready beforehand, is used over and over.
   std::string data = "real";
-  bool exchange = true;  ///< otherwise every worker keeps its gradient to itself; not with servers
+  std::int64_t samples = 0;  ///< that will be asked for, from the first one on
+  bool exchange = true;      ///< otherwise every worker keeps its gradient to itself; not with servers
   bool apply = true;
   bool layers = false;                    ///< look at every layer of the network once, with `batch` samples
   int batch = 1;                          ///< for the look at the layers
   std::vector<std::int64_t> exchanges{};  ///< of so many bytes, each timed; every worker of a formation takes part
+  std::int64_t rehearse = 0;              ///< so many samples are read, read again and prepared, each by itself
   bool operator==(const Measure&) const = default;
 };
 
@@ -42,6 +44,12 @@ struct Measurement {
   std::int64_t prepared = 0;
   std::int64_t discarded = 0;
   int prep_threads = 0;
+  // Of a rehearsal.
+  std::int64_t rehearsed = 0;  ///< samples
+  double rehearsed_mb = 0;
+  double read_s = 0;     ///< by the loader's fetch threads; likewise reread_s
+  double reread_s = 0;   ///< what was just read
+  double prepare_s = 0;  ///< by one thread
   // Of the network.
   int tensors = 0;
   double gflops = 0;  ///< this machine's, multiplying large matrices; 0: not asked for
