@@ -145,7 +145,8 @@ LoaderSpec read_loader(Section section) {
   const bool plain = std::all_of(loader.share.begin(), loader.share.end(), [](unsigned char c) {
     return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.';
   });
-  if (!plain || loader.share.size() > 64) section.reject("share", "want a name of up to 64 letters, digits, '-', '_' and '.'");
+  if (!plain || loader.share.size() > 64)
+    section.reject("share", "want a name of up to 64 letters, digits, '-', '_' and '.'");
   section.finish();
   return loader;
 }
