@@ -22,6 +22,8 @@ def workers_whose_caches_are_one(start):
         for _ in run.rounds(2, workers=2):
             run.progress(run.samples * 10)
             run.kill_workers(1)
+        run.hit(run.controller())  # the next one must know where the caches are
+        run.progress(run.samples * 10)
         summary = run.finish()
         if not summary["loader"]["from_peers"]:
             raise Failure(f"nobody took anything from a peer: {summary['loader']}")
