@@ -45,7 +45,7 @@ class Worker final : public Member {
   void drop() override;
   void save_what_it_has() override;
   void save_what_others_lack() override;
-  void finish() override { writer_.finish(); }
+  void finish() override;
 
   // Each returns an error where the worker cannot go on at all.
   Result<void> load(const Welcome& welcome);
