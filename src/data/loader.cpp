@@ -22,6 +22,18 @@ std::vector<std::int64_t> samples_of(const SampleOrder& order, SampleRange range
 
 }  // namespace
 
+std::string sentence(const LoaderCounts& counts) {
+  auto text = fmt::format(
+      "waited {:.2f} s for data; {} samples prepared in {:.2f} s, {} of them in vain; {:.2f} MB fetched in {:.2f} s",
+      counts.wait_s, counts.prepared, counts.prep_s, counts.discarded, in_megabytes(Bytes{counts.fetched_bytes}),
+      counts.fetch_s);
+  const auto asked = static_cast<double>(counts.hits + counts.from_peers + counts.from_storage);
+  if (counts.hits > 0) text += fmt::format(", {:.1f} % from the cache", 100 * static_cast<double>(counts.hits) / asked);
+  if (counts.from_peers > 0)
+    text += fmt::format(", {:.1f} % from peers", 100 * static_cast<double>(counts.from_peers) / asked);
+  return text;
+}
+
 struct Loader::Work {
   SampleRange range{};
   Batch batch{};

@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -42,6 +43,10 @@ struct LoaderCounts {
   std::int64_t discarded = 0;  ///< of those prepared, never asked for
   std::int64_t received = 0;   ///< prepared by another job
 };
+
+/// "waited 0.52 s for data; 4000 samples prepared in 1.02 s, 12 of them in vain; 40.00 MB fetched in 0.31 s, 50 % from
+/// the cache"
+std::string sentence(const LoaderCounts& counts);
 
 /// Batches of a run, made ready while the trainer computes: some threads fetch samples, others prepare them, and
 /// between the two and before the trainer wait bounded amounts. What comes next is told by expect() or guessed from the
