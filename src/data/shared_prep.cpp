@@ -329,6 +329,7 @@ void SharedPrep::pass(std::int64_t chunk) {
   if (passed_ && own.standing == Member::in_step)
     own.longest_gap_s = std::max(own.longest_gap_s, Seconds(Clock::now() - *passed_).count());
   passed_ = Clock::now();
+  waited_floor_ = -1;
   locked.change();
 }
 
