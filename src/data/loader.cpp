@@ -31,6 +31,8 @@ std::string sentence(const LoaderCounts& counts) {
   if (counts.hits > 0) text += fmt::format(", {:.1f} % from the cache", 100 * static_cast<double>(counts.hits) / asked);
   if (counts.from_peers > 0)
     text += fmt::format(", {:.1f} % from peers", 100 * static_cast<double>(counts.from_peers) / asked);
+  if (counts.peers_failed > 0) text += fmt::format(", peers asked in vain {} times", counts.peers_failed);
+  if (counts.received > 0) text += fmt::format("; {} samples prepared by other jobs", counts.received);
   return text;
 }
 

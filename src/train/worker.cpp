@@ -321,6 +321,7 @@ void Worker::drop() {
 }
 
 void Worker::finish() {
+  report_feed(true);
   writer_.finish();
   if (job_.feed.loader) log("{}", sentence(job_.feed.loader->counts()));
 }
