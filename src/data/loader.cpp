@@ -21,9 +21,10 @@ double since(Clock::time_point start) { return Seconds(Clock::now() - start).cou
 class BlockedTime {
  public:
   BlockedTime() : start_(usage()), wall_(Clock::now()) {}
-  Seconds value() const {
+  /// Nothing, where it gave its processor up of itself for less than every eighth of these reads.
+  Seconds over(std::size_t reads) const {
     const auto now = usage();
-    if (now.ru_nvcsw == start_.ru_nvcsw) return Seconds(0);
+    if (static_cast<std::size_t>(now.ru_nvcsw - start_.ru_nvcsw) * 8 < reads + 7) return Seconds(0);
     return std::max(Seconds(0), Seconds(Clock::now() - wall_) - (processor(now) - processor(start_)));
   }
 
@@ -283,7 +284,7 @@ void Loader::fetch_slices() {
     LoaderCounts spent;
     const BlockedTime timer;
     const auto done = fetch(slice, spent);
-    slice.blocked = timer.value();
+    slice.blocked = timer.over(slice.count);
     slice.fetch_s = spent.fetch_s;
     lock.lock();
     --fetching_;
@@ -310,7 +311,7 @@ void Loader::prepare_slices() {
     LoaderCounts spent;
     const BlockedTime timer;
     const auto done = fetched ? prepare(slice, spent) : fetch_and_prepare(slice, spent);
-    if (!fetched) slice.blocked = timer.value();
+    if (!fetched) slice.blocked = timer.over(slice.count);
     lock.lock();
     add(spent);
     if (slice.work->dropped) {
