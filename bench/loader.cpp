@@ -204,8 +204,8 @@ void print_caches() {
   constexpr BytesPerSecond kRate{300e6};
   const Files files(kSamples, kBytes);
   const double whole = static_cast<double>(kSamples * static_cast<std::int64_t>(kBytes)) / kRate.value;
-  fmt::print("\n| cached | mayfly: hits | epoch | LRU: hits | by formula | epoch | by formula |\n");
-  fmt::print("| --- | --- | --- | --- | --- | --- | --- |\n");
+  fmt::print("\n| cached | mayfly: hits | epoch | by formula | LRU: hits | by formula | epoch | by formula |\n");
+  fmt::print("| --- | --- | --- | --- | --- | --- | --- | --- |\n");
   for (const double share : {.25, .35, .5, .65, .8, .9}) {
     const auto room = static_cast<std::size_t>(share * kSamples);
     Storage storage(*files.data, kRate), other(*files.data, kRate);
@@ -214,9 +214,9 @@ void print_caches() {
     LruSamples lru(room, other);
     const auto own = epochs(*files.data, cached, 3), theirs = epochs(*files.data, lru, 3);
     const double a = 1 - share, lru_hits = 1 - a + a * std::log(a);
-    fmt::print("| {:.0f} % | {:.1f} % | {:.3f} s | {:.1f} % | {:.1f} % | {:.3f} s | {:.3f} s, {:.3f} s |\n",
-               100 * share, 100 * own.hits, own.seconds, 100 * theirs.hits, 100 * lru_hits, theirs.seconds,
-               (1 - share) * whole, (1 - lru_hits) * whole);
+    fmt::print("| {:.0f} % | {:.1f} % | {:.3f} s | {:.3f} s | {:.1f} % | {:.1f} % | {:.3f} s | {:.3f} s |\n",
+               100 * share, 100 * own.hits, own.seconds, (1 - share) * whole, 100 * theirs.hits, 100 * lru_hits,
+               theirs.seconds, (1 - lru_hits) * whole);
   }
 }
 
