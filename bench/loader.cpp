@@ -1,15 +1,17 @@
 // loader [ROUNDS]: what the loader costs beside a bare loop that reads and copies, from files in the page cache; and
 // epochs over data larger than the cache, where storage is emulated at a fixed rate: mayfly's cache, which replaces
-// nothing, beside one that replaces what was used longest ago, as a page cache would. Rounds of what is compared
-// alternate, so that a busy machine slows all alike.
+// nothing, beside one that replaces what was used longest ago, as a page cache would. For the first, rounds alternate
+// and processor time of all threads is taken, so that a busy machine slows all alike.
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <list>
 #include <mutex>
 #include <unordered_map>
@@ -52,6 +54,7 @@ class CopiedDataset final : public Dataset {
 };
 
 constexpr std::int64_t kBatch = 64;
+constexpr std::size_t kAlive = 3;  ///< batches in memory at a time, as many as the loader has
 
 /// Whatever was used longest ago makes room.
 class LruSamples final : public RawSamples {
@@ -108,20 +111,31 @@ struct Files {
   std::optional<CopiedDataset> data{};
 };
 
-/// Seconds of an epoch, and what a trainer would see first of each sample, so that nothing is left out.
-double bare_epoch(const ByteFile& file, const Dataset& data, const SampleOrder& order, std::size_t bytes,
-                  std::int64_t epoch) {
-  const auto start = Clock::now();
+/// Of all threads.
+double processor_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+double median(std::vector<double> values) {
+  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
+  return values[values.size() / 2];
+}
+
+using Batches = std::array<AlignedArray<float>, kAlive>;
+void bare_epoch(const ByteFile& file, const Dataset& data, const SampleOrder& order, const Batches& batches,
+                std::int64_t epoch) {
+  const auto bytes = data.length() * sizeof(float);
   std::vector<std::byte> raw(bytes);
   for (std::int64_t at = 0; at < data.size(); at += kBatch) {
-    const AlignedArray<float> inputs(static_cast<std::size_t>(kBatch) * data.length());
+    const auto& inputs = batches[static_cast<std::size_t>(at / kBatch) % kAlive];
     for (std::int64_t i = 0; i < kBatch; ++i) {
       const auto sample = order.sample_at(epoch * data.size() + at + i);
       if (!file.read(static_cast<std::uint64_t>(sample) * bytes, raw)) std::exit(1);
       std::memcpy(inputs.data() + static_cast<std::size_t>(i) * data.length(), raw.data(), bytes);
     }
   }
-  return since(start);
 }
 
 double loaded_epoch(Loader& loader, std::int64_t samples, std::int64_t epoch) {
@@ -130,11 +144,6 @@ double loaded_epoch(Loader& loader, std::int64_t samples, std::int64_t epoch) {
     if (!loader.batch(epoch * samples + at, kBatch)) std::exit(1);
   }
   return since(start);
-}
-
-double median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
-  return values[values.size() / 2];
 }
 
 void print_throughput(int rounds) {
@@ -147,19 +156,25 @@ void print_throughput(int rounds) {
     const auto file = *ByteFile::open(files.path);
     const SampleOrder order(samples, 1);
     Storage storage(data);
-    std::vector<double> bare;
-    std::vector<std::vector<double>> ratios(3);
-    for (int round = -1; round < rounds; ++round) {
-      const double alone = bare_epoch(file, data, order, bytes, round + 1);
-      if (round >= 0) bare.push_back(alone);
-      for (int threads = 0; threads < 3; ++threads) {
-        Loader loader(data, order, storage, {.prep_threads = threads});
-        const double loaded = loaded_epoch(loader, samples, round + 1);
-        if (round >= 0) ratios[static_cast<std::size_t>(threads)].push_back(alone / loaded);
+    Batches batches;
+    for (auto& batch : batches) batch = AlignedArray<float>(static_cast<std::size_t>(kBatch) * data.length());
+    std::vector<std::unique_ptr<Loader>> loaders;
+    for (int threads = 0; threads < 3; ++threads)
+      loaders.push_back(std::make_unique<Loader>(data, order, storage, LoaderOptions{.prep_threads = threads}));
+    std::vector<double> rates;
+    std::array<std::vector<double>, 3> ratios;
+    for (int round = 0; round < rounds; ++round) {
+      auto start = processor_seconds();
+      bare_epoch(file, data, order, batches, round);
+      const double bare = processor_seconds() - start;
+      rates.push_back(static_cast<double>(samples) * static_cast<double>(bytes) / 1e6 / bare);
+      for (std::size_t i = 0; i < loaders.size(); ++i) {
+        start = processor_seconds();
+        loaded_epoch(*loaders[i], samples, round);
+        ratios[i].push_back(bare / (processor_seconds() - start));
       }
     }
-    fmt::print("| {} kB | {:.0f} MB/s | {:.2f} | {:.2f} | {:.2f} |\n", bytes / 1024,
-               static_cast<double>(samples) * static_cast<double>(bytes) / 1e6 / median(bare), median(ratios[0]),
+    fmt::print("| {} kB | {:.0f} MB/s | {:.2f} | {:.2f} | {:.2f} |\n", bytes / 1024, median(rates), median(ratios[0]),
                median(ratios[1]), median(ratios[2]));
   }
 }
@@ -189,8 +204,8 @@ void print_caches() {
   constexpr BytesPerSecond kRate{300e6};
   const Files files(kSamples, kBytes);
   const double whole = static_cast<double>(kSamples * static_cast<std::int64_t>(kBytes)) / kRate.value;
-  fmt::print("\n| cached | mayfly: hits | epoch | LRU: hits | by formula | epoch | by formula |\n");
-  fmt::print("| --- | --- | --- | --- | --- | --- | --- |\n");
+  fmt::print("\n| cached | mayfly: hits | epoch | by formula | LRU: hits | by formula | epoch | by formula |\n");
+  fmt::print("| --- | --- | --- | --- | --- | --- | --- | --- |\n");
   for (const double share : {.25, .35, .5, .65, .8, .9}) {
     const auto room = static_cast<std::size_t>(share * kSamples);
     Storage storage(*files.data, kRate), other(*files.data, kRate);
@@ -199,9 +214,9 @@ void print_caches() {
     LruSamples lru(room, other);
     const auto own = epochs(*files.data, cached, 3), theirs = epochs(*files.data, lru, 3);
     const double a = 1 - share, lru_hits = 1 - a + a * std::log(a);
-    fmt::print("| {:.0f} % | {:.1f} % | {:.3f} s | {:.1f} % | {:.1f} % | {:.3f} s | {:.3f} s, {:.3f} s |\n",
-               100 * share, 100 * own.hits, own.seconds, 100 * theirs.hits, 100 * lru_hits, theirs.seconds,
-               (1 - share) * whole, (1 - lru_hits) * whole);
+    fmt::print("| {:.0f} % | {:.1f} % | {:.3f} s | {:.3f} s | {:.1f} % | {:.1f} % | {:.3f} s | {:.3f} s |\n",
+               100 * share, 100 * own.hits, own.seconds, (1 - share) * whole, 100 * theirs.hits, 100 * lru_hits,
+               theirs.seconds, (1 - lru_hits) * whole);
   }
 }
 
