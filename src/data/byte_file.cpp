@@ -109,7 +109,7 @@ Result<void> ByteFile::read(std::uint64_t offset, std::span<std::byte> out) cons
   const auto got = bytes_read(descriptor_, name_, offset, out);
   if (!got) return unexpected(got.error());
   if (*got < out.size())
-    return fail("{}: ends at byte {}, had {} bytes when it was opened", name_, offset + *got, size_);
+    return fail("{}: nothing at byte {}, had {} bytes when it was opened", name_, offset + *got, size_);
   return {};
 }
 
@@ -128,7 +128,7 @@ Result<void> read_whole(const std::filesystem::path& path, std::size_t most, std
   out.resize(static_cast<std::size_t>(*size));
   const auto got = bytes_read(descriptor.number(), name, 0, out);
   if (!got) return unexpected(got.error());
-  if (*got < out.size()) return fail("{}: ends at byte {}, had {} bytes when it was opened", name, *got, *size);
+  if (*got < out.size()) return fail("{}: nothing at byte {}, had {} bytes when it was opened", name, *got, *size);
   return {};
 }
 

@@ -40,9 +40,9 @@ TEST_F(ByteFiles, ThatBecomeShorterAreAnError) {
   ASSERT_TRUE(file.has_value());
   fs::resize_file(path, 4000);
   EXPECT_EQ(file->text(5000, 10).error().message,
-            path.string() + ": ends at byte 5000, had 10000 bytes when it was opened");
+            path.string() + ": nothing at byte 5000, had 10000 bytes when it was opened");
   EXPECT_EQ(file->text(3990, 20).error().message,
-            path.string() + ": ends at byte 4000, had 10000 bytes when it was opened");
+            path.string() + ": nothing at byte 4000, had 10000 bytes when it was opened");
   EXPECT_EQ(file->text(3990, 10), std::string(10, 'x'));
 }
 

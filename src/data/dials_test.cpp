@@ -63,7 +63,7 @@ TEST_F(Dials, NoticeAFileThatShrinksUnderWay) {
   fs::resize_file(file(), 50'500);
   EXPECT_TRUE(read(**data, 49));
   EXPECT_EQ(read(**data, 50).error().message,
-            file().string() + ": ends at byte 50500, had 100000 bytes when it was opened");
+            file().string() + ": nothing at byte 50500, had 100000 bytes when it was opened");
 }
 
 /// Files of this process may not become larger than this, as if the disk were full.

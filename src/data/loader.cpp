@@ -1,18 +1,48 @@
 #include "data/loader.h"
 
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <chrono>
 #include <utility>
 
 #include "base/check.h"
 
-// A batch that was begun is a Work, cut into slices. Each slice is fetched by one thread, waits in fetched_, and is
-// prepared by another straight into its place in the batch. Whoever finishes the last slice wakes the trainer.
+// A batch that was begun is a Work, cut into slices. A slice is fetched and prepared by one thread, straight into its
+// place in the batch; or, where storage is slow, fetched by one, kept in fetched_, and prepared by another. Whoever
+// finishes the last slice wakes the trainer.
 namespace mayfly {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 double since(Clock::time_point start) { return Seconds(Clock::now() - start).count(); }
+
+/// How long this thread waits for something, busy processors excepted.
+class BlockedTime {
+ public:
+  BlockedTime() : start_(usage()), wall_(Clock::now()) {}
+  /// Nothing, where it gave its processor up of itself for less than every eighth of these reads.
+  Seconds over(std::size_t reads) const {
+    const auto now = usage();
+    if (static_cast<std::size_t>(now.ru_nvcsw - start_.ru_nvcsw) * 8 < reads + 7) return Seconds(0);
+    return std::max(Seconds(0), Seconds(Clock::now() - wall_) - (processor(now) - processor(start_)));
+  }
+
+ private:
+  static rusage usage() {
+    rusage usage{};
+    ::getrusage(RUSAGE_THREAD, &usage);
+    return usage;
+  }
+  static Seconds processor(const rusage& usage) {
+    const auto seconds = [](const timeval& time) {
+      return Seconds(static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec));
+    };
+    return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+  }
+  rusage start_;
+  Clock::time_point wall_;
+};
 
 std::vector<std::int64_t> samples_of(const SampleOrder& order, SampleRange range) {
   std::vector<std::int64_t> samples(static_cast<std::size_t>(range.count));
@@ -22,10 +52,23 @@ std::vector<std::int64_t> samples_of(const SampleOrder& order, SampleRange range
 
 }  // namespace
 
+std::string sentence(const LoaderCounts& counts) {
+  auto text = fmt::format(
+      "waited {:.2f} s for data; {} samples prepared in {:.2f} s, {} of them in vain; {:.2f} MB fetched in {:.2f} s",
+      counts.wait_s, counts.prepared, counts.prep_s, counts.discarded, in_megabytes(Bytes{counts.fetched_bytes}),
+      counts.fetch_s);
+  const auto asked = static_cast<double>(counts.hits + counts.from_peers + counts.from_storage);
+  if (counts.hits > 0) text += fmt::format(", {:.1f} % from the cache", 100 * static_cast<double>(counts.hits) / asked);
+  if (counts.from_peers > 0)
+    text += fmt::format(", {:.1f} % from peers", 100 * static_cast<double>(counts.from_peers) / asked);
+  if (counts.peers_failed > 0) text += fmt::format(", peers asked in vain {} times", counts.peers_failed);
+  if (counts.received > 0) text += fmt::format("; {} samples prepared by other jobs", counts.received);
+  return text;
+}
+
 struct Loader::Work {
   SampleRange range{};
   Batch batch{};
-  std::size_t slice = 1;     ///< samples of one, but for the last
   std::size_t taken = 0;     ///< samples whose slices are with some thread, or done
   std::size_t prepared = 0;  ///< samples
   bool dropped = false;      ///< nobody wants it any more
@@ -134,17 +177,17 @@ void Loader::plan(const std::vector<SampleRange>& ranges) {
   for (const auto& work : before) {
     if (work) drop(*work);
   }
-  (options_.shared == nullptr ? to_fetch_ : to_prepare_).notify_all();
+  if (apart_) {
+    to_fetch_.notify_all();
+  } else {
+    to_prepare_.notify_all();
+  }
 }
 
 std::shared_ptr<Loader::Work> Loader::begun(SampleRange range) {
-  // Small enough that all threads take part in a batch, large enough that handing over costs little.
-  constexpr std::size_t kLargest = 32;
   auto work = std::make_shared<Work>();
   work->range = range;
-  work->batch = empty_batch(data_, samples_of(order_, range));
-  const auto parts = 4 * static_cast<std::size_t>(options_.prep_threads);
-  work->slice = std::clamp<std::size_t>(work->batch.samples.size() / parts, 1, kLargest);
+  work->batch = empty_batch(data_, samples_of(order_, range), memory_);
   return work;
 }
 
@@ -156,18 +199,12 @@ void Loader::drop(Work& work) {
 
 Result<Batch> Loader::read_here(SampleRange range) {
   const auto start = Clock::now();
-  Slice slice{.work = std::make_shared<Work>(), .count = static_cast<std::size_t>(range.count), .raws = Raws(1)};
+  Slice slice{.work = std::make_shared<Work>(), .count = static_cast<std::size_t>(range.count)};
+  slice.work->range = range;
   auto& batch = slice.work->batch;
-  batch = empty_batch(data_, samples_of(order_, range));
+  batch = empty_batch(data_, samples_of(order_, range), memory_);
   LoaderCounts spent;
-  Result<void> read;
-  // One after the other, so that the bytes are still at hand when they are prepared.
-  for (std::size_t i = 0; i < batch.samples.size() && read; ++i) {
-    slice.first = i;
-    slice.count = 1;
-    read = fetch(slice, spent);
-    if (read) read = prepare(slice, spent);
-  }
+  const auto read = fetch_and_prepare(slice, spent);
   const std::lock_guard lock(mutex_);
   spent.wait_s = since(start);
   add(spent);
@@ -175,11 +212,43 @@ Result<Batch> Loader::read_here(SampleRange range) {
   return std::move(batch);
 }
 
-bool Loader::can_fetch() const {
-  const auto bound = static_cast<std::size_t>(2 * (options_.prep_threads + options_.fetch_threads));
-  if (fetched_.size() + fetching_ >= bound) return false;
+Result<void> Loader::fetch_and_prepare(Slice& slice, LoaderCounts& spent) {
+  if (options_.shared != nullptr) return prepare_shared(slice, spent);
+  slice.raws.resize(std::max<std::size_t>(1, slice.raws.size()));
+  auto& raw = slice.raws[0];
+  Result<void> done;
+  auto start = Clock::now();
+  for (std::size_t i = slice.first; i < slice.first + slice.count && done; ++i) {
+    done = source_.raw(slice.work->batch.samples[i], raw);
+    const auto fetched = Clock::now();
+    if (done) done = prepare(slice.work->batch, i, raw);
+    const auto prepared = Clock::now();
+    spent.fetch_s += Seconds(fetched - start).count();
+    spent.prep_s += Seconds(prepared - fetched).count();
+    start = prepared;
+    if (!done) break;
+    spent.fetched_bytes += static_cast<double>(raw.size());
+    ++spent.prepared;
+  }
+  return done;
+}
+
+bool Loader::has_unfetched() const {
   return std::any_of(works_.begin(), works_.end(),
                      [](const auto& work) { return !work->error && work->taken < work->batch.samples.size(); });
+}
+
+bool Loader::has_room() const {
+  return fetched_.size() + fetching_ < static_cast<std::size_t>(2 * (options_.prep_threads + options_.fetch_threads));
+}
+
+/// Small enough that all threads take part in a batch, large enough that handing over costs little.
+std::size_t Loader::slice_size(std::size_t batch) const {
+  constexpr double kWorthwhile = 2e-4;  // s
+  const auto threads = static_cast<std::size_t>(options_.prep_threads);
+  const auto largest = (batch + threads - 1) / threads;
+  const auto quick = busy_ > 0 ? static_cast<std::size_t>(std::min(kWorthwhile / busy_, 1e6)) : 0;
+  return std::clamp(std::max(batch / (4 * threads), quick), std::size_t{1}, largest);
 }
 
 Loader::Slice Loader::next_to_fetch() {
@@ -188,28 +257,46 @@ Loader::Slice Loader::next_to_fetch() {
   });
   Slice slice{.work = work, .first = work->taken};
   const auto place = work->range.first + static_cast<std::int64_t>(work->taken);
-  const auto most =
-      options_.shared == nullptr ? work->slice : static_cast<std::size_t>(options_.shared->rest_of_chunk(place));
+  const auto most = options_.shared == nullptr ? slice_size(work->batch.samples.size())
+                                               : static_cast<std::size_t>(options_.shared->rest_of_chunk(place));
   slice.count = std::min(most, work->batch.samples.size() - work->taken);
   work->taken += slice.count;
   if (!spare_.empty()) {
     slice.raws = std::move(spare_.back());
     spare_.pop_back();
   }
-  slice.raws.resize(std::max(slice.raws.size(), slice.count));
   return slice;
+}
+
+/// Fetching is worth threads of its own where waiting for storage takes a good part of the time.
+void Loader::note_pace(const LoaderCounts& spent, Seconds blocked) {
+  constexpr double kSmoothing = .2, kWorthwhile = .25;
+  const auto samples = static_cast<double>(spent.prepared);
+  if (samples == 0 || options_.shared != nullptr) return;
+  const double rest = std::max(0.0, spent.fetch_s + spent.prep_s - blocked.count());
+  blocked_ += kSmoothing * (blocked.count() / samples - blocked_);
+  busy_ += kSmoothing * (rest / samples - busy_);
+  const bool apart = blocked_ > kWorthwhile * busy_;
+  if (apart == apart_) return;
+  apart_ = apart;
+  to_fetch_.notify_all();
+  to_prepare_.notify_all();
 }
 
 void Loader::fetch_slices() {
   std::unique_lock lock(mutex_);
   while (true) {
-    to_fetch_.wait(lock, [&] { return stopping_ || can_fetch(); });
+    to_fetch_.wait(lock, [&] { return stopping_ || (apart_ && has_room() && has_unfetched()); });
     if (stopping_) return;
     auto slice = next_to_fetch();
+    slice.raws.resize(std::max(slice.raws.size(), slice.count));
     ++fetching_;
     lock.unlock();
     LoaderCounts spent;
+    const BlockedTime timer;
     const auto done = fetch(slice, spent);
+    slice.blocked = timer.over(slice.count);
+    slice.fetch_s = spent.fetch_s;
     lock.lock();
     --fetching_;
     add(spent);
@@ -222,25 +309,20 @@ void Loader::fetch_slices() {
   }
 }
 
-bool Loader::can_prepare() const { return options_.shared == nullptr ? !fetched_.empty() : can_fetch(); }
-
-Loader::Slice Loader::next_to_prepare() {
-  if (options_.shared != nullptr) return next_to_fetch();
-  auto slice = std::move(fetched_.front());
-  fetched_.pop_front();
-  to_fetch_.notify_one();
-  return slice;
-}
-
 void Loader::prepare_slices() {
   std::unique_lock lock(mutex_);
   while (true) {
-    to_prepare_.wait(lock, [&] { return stopping_ || can_prepare(); });
+    to_prepare_.wait(lock, [&] { return stopping_ || !fetched_.empty() || (!apart_ && has_unfetched()); });
     if (stopping_) return;
-    auto slice = next_to_prepare();
+    const bool fetched = !fetched_.empty();
+    auto slice = fetched ? std::move(fetched_.front()) : next_to_fetch();
+    if (fetched) fetched_.pop_front();
+    if (fetched) to_fetch_.notify_one();
     lock.unlock();
     LoaderCounts spent;
-    const auto done = prepare(slice, spent);
+    const BlockedTime timer;
+    const auto done = fetched ? prepare(slice, spent) : fetch_and_prepare(slice, spent);
+    if (!fetched) slice.blocked = timer.over(slice.count);
     lock.lock();
     add(spent);
     if (!slice.work->dropped) {
@@ -248,6 +330,8 @@ void Loader::prepare_slices() {
     } else if (options_.shared == nullptr) {
       counts_.discarded += spent.prepared;
     }
+    spent.fetch_s += slice.fetch_s;
+    note_pace(spent, slice.blocked);
     finish(std::move(slice), done);
   }
 }
@@ -270,14 +354,10 @@ Result<void> Loader::fetch(Slice& slice, LoaderCounts& spent) {
 }
 
 Result<void> Loader::prepare(const Slice& slice, LoaderCounts& spent) {
-  if (options_.shared != nullptr) return prepare_shared(slice, spent);
   const auto start = Clock::now();
-  const auto& batch = slice.work->batch;
   Result<void> done;
-  for (std::size_t i = slice.first; i < slice.first + slice.count && done; ++i) {
-    done =
-        data_.prepare(batch.samples[i], slice.raws[i - slice.first], batch.inputs.span().subspan(i * length_, length_),
-                      batch.labels.span().subspan(i * labels_, labels_));
+  for (std::size_t i = 0; i < slice.count && done; ++i) {
+    done = prepare(slice.work->batch, slice.first + i, slice.raws[i]);
     if (done) ++spent.prepared;
   }
   spent.prep_s += since(start);
@@ -296,6 +376,11 @@ Result<void> Loader::prepare_shared(const Slice& slice, LoaderCounts& spent) {
   spent.fetched_bytes += own.fetched_bytes;
   spent.prepared += own.prepared;
   return done;
+}
+
+Result<void> Loader::prepare(const Batch& batch, std::size_t i, std::span<const std::byte> raw) const {
+  return data_.prepare(batch.samples[i], raw, batch.inputs.span().subspan(i * length_, length_),
+                       batch.labels.span().subspan(i * labels_, labels_));
 }
 
 void Loader::add(const LoaderCounts& spent) {

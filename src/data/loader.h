@@ -7,6 +7,8 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -21,9 +23,9 @@
 namespace mayfly {
 
 struct LoaderOptions {
-  int prep_threads = 0;            ///< 0: batch() itself fetches and prepares, nothing is done ahead
-  int fetch_threads = 2;           ///< reads under way at once; without meaning where there are no prep threads
-  int ahead = 2;                   ///< batches begun before they are asked for
+  int prep_threads = 0;   ///< 0: batch() itself fetches and prepares, nothing is done ahead
+  int fetch_threads = 2;  ///< reads under way at once where storage is slow; none where there are no prep threads
+  int ahead = 2;          ///< batches begun before they are asked for
   SharedChunks* shared = nullptr;  ///< where samples are prepared with other jobs; must outlive the loader
 };
 
@@ -43,8 +45,13 @@ struct LoaderCounts {
   std::int64_t received = 0;   ///< prepared by another job
 };
 
-/// Batches of a run, made ready while the trainer computes: some threads fetch samples, others prepare them, and
-/// between the two and before the trainer wait bounded amounts. What comes next is told by expect() or guessed from the
+/// "waited 0.52 s for data; 4000 samples prepared in 1.02 s, 12 of them in vain; 40.00 MB fetched in 0.31 s, 50 % from
+/// the cache"
+std::string sentence(const LoaderCounts& counts);
+
+/// Batches of a run, made ready while the trainer computes. Prep threads fetch samples and prepare them at once, while
+/// the bytes are at hand; where fetching makes them wait for storage, fetch threads take it over, and a bounded amount
+/// waits between the two. What comes next is told by expect() or guessed from the
 /// batches before; a wrong guess costs work, never a wrong sample. For one trainer's thread.
 class Loader {
  public:
@@ -70,6 +77,9 @@ class Loader {
     std::shared_ptr<Work> work{};
     std::size_t first = 0, count = 0;  ///< samples of the batch
     Raws raws{};
+    // What fetching it took, where that is done already.
+    Seconds blocked{};
+    double fetch_s = 0;
   };
 
   std::shared_ptr<Work> begun(SampleRange range);
@@ -83,12 +93,17 @@ class Loader {
 
   void fetch_slices();
   void prepare_slices();
-  bool can_fetch() const;
+  bool has_unfetched() const;
+  bool has_room() const;
+  std::size_t slice_size(std::size_t batch) const;
   Slice next_to_fetch();
-  bool can_prepare() const;
-  Slice next_to_prepare();
+  /// Fetches and prepares sample by sample.
+  Result<void> fetch_and_prepare(Slice& slice, LoaderCounts& spent);
+  void note_pace(const LoaderCounts& spent, Seconds blocked);
   Result<void> fetch(Slice& slice, LoaderCounts& spent);
   Result<void> prepare(const Slice& slice, LoaderCounts& spent);
+  /// Sample i of the batch.
+  Result<void> prepare(const Batch& batch, std::size_t i, std::span<const std::byte> raw) const;
   Result<void> prepare_shared(const Slice& slice, LoaderCounts& spent);
   /// With the lock held.
   void finish(Slice slice, const Result<void>& done);
@@ -99,6 +114,7 @@ class Loader {
   RawSamples& source_;
   const LoaderOptions options_;
   const std::size_t length_, labels_;  ///< of one sample
+  const std::shared_ptr<UsedMemory> memory_ = std::make_shared<UsedMemory>();
 
   mutable std::mutex mutex_{};
   std::condition_variable to_fetch_{}, to_prepare_{}, ready_{};
@@ -106,6 +122,10 @@ class Loader {
   std::deque<Slice> fetched_{};
   std::size_t fetching_ = 0;   ///< slices on their way into fetched_
   std::vector<Raws> spare_{};  ///< memory that was used before
+  // Of late, seconds a sample.
+  double blocked_ = 0;  ///< in fetching, while no processor was used
+  double busy_ = 0;     ///< in fetching and preparing, the rest
+  bool apart_ = false;  ///< fetch threads fetch, prep threads only prepare
   LoaderCounts counts_{};
   std::optional<SampleRange> last_{};
   std::optional<std::int64_t> stride_{};  ///< between the last two batches

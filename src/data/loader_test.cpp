@@ -116,6 +116,14 @@ TEST(Loader, NeverGivesAWrongSample) {
   }
 }
 
+TEST(Loader, TellsPeopleWhatItDid) {
+  EXPECT_EQ(
+      sentence({.fetch_s = .25, .prep_s = 1, .wait_s = .5, .fetched_bytes = 2e6, .prepared = 100, .discarded = 3}),
+      "waited 0.50 s for data; 100 samples prepared in 1.00 s, 3 of them in vain; 2.00 MB fetched in 0.25 s");
+  const auto text = sentence({.hits = 50, .from_peers = 25, .from_storage = 25});
+  EXPECT_TRUE(text.ends_with(", 50.0 % from the cache, 25.0 % from peers")) << text;
+}
+
 TEST(Feed, HitsItsCacheAsOftenAsItIsLarge) {
   NumberedDataset data(1000);
   const SampleOrder order(1000, 1);

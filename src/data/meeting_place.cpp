@@ -65,6 +65,11 @@ bool byte_taken(int file, off_t byte, off_t count = 1) {
   return ::fcntl(file, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
 }
 
+bool can_lock(int file) {
+  auto lock = byte_lock(kDoor);
+  return ::fcntl(file, F_OFD_GETLK, &lock) == 0;
+}
+
 bool take_door(int file, Seconds patience) {
   const auto end = std::chrono::steady_clock::now() + patience;
   while (!take_byte(file, kDoor)) {
@@ -117,12 +122,13 @@ Result<std::unique_ptr<MeetingPlace>> MeetingPlace::enter(const Options& options
                 options.name.substr(0, 80));
   const auto path = fmt::format("/dev/shm/mayfly-{}-{}", ::geteuid(), options.name);
   // Each turn finds that the file was removed by the last to leave, or removes one whose door is held for ever.
-  for (int turn = 0; turn < 100; ++turn) {
+  for (int turn = 0; turn < 20; ++turn) {
     const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (file < 0) return fail("{}: {}", path, std::strerror(errno));
     std::unique_ptr<MeetingPlace> place(new MeetingPlace(path, file, options));
     struct stat status{};
     if (::fstat(file, &status) != 0 || status.st_uid != ::geteuid()) return fail("{}: it is another user's", path);
+    if (!can_lock(file)) return fail("{}: locks: {}", path, std::strerror(errno));
     if (!take_door(file, options.patience)) {
       place->abandon();
       continue;

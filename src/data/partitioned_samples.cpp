@@ -24,14 +24,16 @@ void PartitionedSamples::set_members(int self, std::vector<int> workers) {
   const std::lock_guard lock(mutex_);
   if (self == self_ && workers == members_) return;
   self_ = self;
-  former_ = std::exchange(members_, std::move(workers));
+  members_ = std::move(workers);
   full_ = false;
 }
 
 PartitionedSamples::Owners PartitionedSamples::owners(std::int64_t sample) const {
   const std::shared_lock lock(mutex_);
-  Owners owners{.present = owner_of(sample, members_), .former = owner_of(sample, former_), .self = self_};
-  if (std::find(members_.begin(), members_.end(), owners.former) == members_.end()) owners.former = -1;
+  Owners owners{.first = owner_of(sample, members_), .self = self_};
+  auto others = members_;
+  std::erase(others, owners.first);
+  owners.second = owner_of(sample, others);
   return owners;
 }
 
@@ -41,18 +43,17 @@ Result<void> PartitionedSamples::raw(std::int64_t sample, std::vector<std::byte>
     return {};
   }
   const auto owners = this->owners(sample);
-  const auto is_other = [&](int worker) { return worker >= 0 && worker != owners.self; };
-  bool found = is_other(owners.present) && ask(owners.present, sample, out);
-  if (!found && owners.former != owners.present && is_other(owners.former)) found = ask(owners.former, sample, out);
-  if (!found) {
+  if (!ask(owners.first, owners.self, sample, out) && !ask(owners.second, owners.self, sample, out)) {
     if (auto read = storage_.raw(sample, out); !read) return read;
-    if (is_other(owners.present)) peers_.give(owners.present, sample, out);
+    if (owners.first >= 0 && owners.first != owners.self) peers_.give(owners.first, sample, out);
   }
   keep(sample, out);
   return {};
 }
 
-bool PartitionedSamples::ask(int worker, std::int64_t sample, std::vector<std::byte>& out) {
+/// False also where there is nobody to ask.
+bool PartitionedSamples::ask(int worker, int self, std::int64_t sample, std::vector<std::byte>& out) {
+  if (worker < 0 || worker == self) return false;
   const auto found = peers_.ask(worker, sample, out);
   if (!found) ++peers_failed_;
   if (found && *found) ++from_peers_;

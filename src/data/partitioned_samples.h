@@ -28,17 +28,17 @@ class PeerCaches {
   virtual void give(int worker, std::int64_t sample, std::span<const std::byte> bytes) = 0;
 };
 
-/// One cache made of all workers' caches. A sample that the own cache does not have is asked of its owner, then read
-/// from storage, and what was read is given to its owner, so that from the second epoch on storage is asked only for
-/// what fits nowhere. Samples that others own are kept as long as there is room. Whoever is lost or slow costs a read
-/// from storage and nothing else.
+/// One cache made of all workers' caches. A sample that the own cache does not have is asked of its owner, then of the
+/// one that owned it before the owner came, then read from storage, and what was read is given to its owner, so that
+/// from the second epoch on storage is asked only for what fits nowhere. Samples that others own are kept as long as
+/// there is room. Whoever is lost or slow costs a read from storage and nothing else.
 class PartitionedSamples final : public RawSamples {
  public:
   /// All must outlive it.
   PartitionedSamples(SampleCache& cache, RawSamples& storage, PeerCaches& peers)
       : cache_(cache), storage_(storage), peers_(peers) {}
 
-  /// From now on these are there, itself included. What has a new owner is asked of the old one once more.
+  /// From now on these are there, itself included.
   void set_members(int self, std::vector<int> workers);
   Result<void> raw(std::int64_t sample, std::vector<std::byte>& out) override;
   SourceCounts counts() const override;
@@ -49,13 +49,14 @@ class PartitionedSamples final : public RawSamples {
   void keep(std::int64_t sample, std::span<const std::byte> bytes);
 
  private:
+  /// Who may have a sample: its owner, and who was or will be its owner without that one.
   struct Owners {
-    int present = -1;
-    int former = -1;  ///< before the members changed, if it is still there
+    int first = -1;
+    int second = -1;
     int self = -1;
   };
   Owners owners(std::int64_t sample) const;
-  bool ask(int worker, std::int64_t sample, std::vector<std::byte>& out);
+  bool ask(int worker, int self, std::int64_t sample, std::vector<std::byte>& out);
 
   SampleCache& cache_;
   RawSamples& storage_;
@@ -64,7 +65,7 @@ class PartitionedSamples final : public RawSamples {
 
   mutable std::shared_mutex mutex_{};
   int self_ = -1;
-  std::vector<int> members_{}, former_{};
+  std::vector<int> members_{};
   bool full_ = false;  ///< what others own is not kept any more
 };
 

@@ -21,7 +21,8 @@ TEST(OwnerOf, GivesEveryWorkerItsShareAndNobodyElsesWhenOneGoes) {
   for (std::int64_t sample = 0; sample < 10'000; ++sample) {
     const int before = owner_of(sample, all), after = owner_of(sample, left);
     ++shares[before];
-    if (before != 9) EXPECT_EQ(after, before) << sample;
+    if (before == 9) continue;
+    EXPECT_EQ(after, before) << sample;
   }
   // 2500 each; the deviation of a fair draw is 43.
   for (const int worker : all) EXPECT_NEAR(shares[worker], 2500, 200) << worker;
@@ -111,15 +112,13 @@ TEST(PartitionedSamples, AWorkerThatDoesNotAnswerCostsAReadAndIsCounted) {
   Crew crew;
   for (const int worker : {1, 2}) crew.add(worker);
   crew.lost = {2};
-  std::int64_t of_two = 0;
   auto& first = *crew.workers.at(1);
   for (std::int64_t sample = 0; sample < kSamples; ++sample) {
     std::vector<std::byte> raw;
     ASSERT_TRUE(first.samples.raw(sample, raw));
-    of_two += owner_of(sample, std::vector{1, 2}) == 2 ? 1 : 0;
   }
   EXPECT_EQ(first.samples.counts().from_storage, kSamples);
-  EXPECT_EQ(first.samples.counts().peers_failed, of_two);
+  EXPECT_EQ(first.samples.counts().peers_failed, kSamples) << "it owns each sample, or did";
 }
 
 TEST(PartitionedSamples, ANewOwnerAsksTheOldOneBeforeStorage) {

@@ -33,7 +33,7 @@ class SharedChunks {
     std::uint64_t identity = 0;  ///< of the data set, where its shape and size are not enough
     std::uint64_t seed = 1;      ///< of the order
     std::int64_t ahead = 0;      ///< places that are worth preparing before they are asked for
-    Seconds patience{10};        ///< SharedPrep's
+    Seconds patience{30};        ///< SharedPrep's
   };
   /// The data set and the source must outlive it. An error says why nothing can be shared.
   static Result<std::unique_ptr<SharedChunks>> join(const Dataset& data, const SampleOrder& order, RawSamples& source,

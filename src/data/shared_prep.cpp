@@ -19,6 +19,10 @@ constexpr Seconds kLook{0.02};
 
 std::size_t aligned(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
 
+enum class Standing : std::uint32_t { absent, in_step, apart, behind };  ///< of a member
+enum class State : std::uint32_t { free, preparing, ready };             ///< of a buffer
+enum class What { copy, prepare, alone, wait };                          ///< a thread in take() does next
+
 double seconds_now() { return Seconds(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 }  // namespace
@@ -27,16 +31,14 @@ double seconds_now() { return Seconds(std::chrono::steady_clock::now().time_sinc
 // own, and one word of others' (that they are behind, or dead).
 
 struct SharedPrep::Member {
-  enum Standing : std::uint32_t { absent, in_step, apart, behind };
-  Standing standing = absent;
+  Standing standing = Standing::absent;
   std::int64_t next = 0;      ///< the first chunk it may still ask for
   double longest_prep_s = 0;  ///< of a chunk, so far
   double longest_gap_s = 0;   ///< between two chunks that it took in step, so far
 };
 
 struct SharedPrep::Buffer {
-  enum State : std::uint32_t { free, preparing, ready };
-  State state = free;
+  State state = State::free;
   std::uint32_t times = 0;  ///< that it was filled: tells a reader that it is no longer what it was
   std::int64_t chunk = 0;
   double since = 0;  ///< it is prepared
@@ -44,7 +46,7 @@ struct SharedPrep::Buffer {
 
 /// What a thread in take() does next.
 struct SharedPrep::Plan {
-  enum What { copy, prepare, alone, wait } what = wait;
+  What what = What::wait;
   std::int64_t chunk = 0;
   int buffer = 0;
   std::uint32_t times = 0;
@@ -91,13 +93,13 @@ Result<std::unique_ptr<SharedPrep>> SharedPrep::join(const Options& options) {
   if (!locked) return fail("share '{}': whoever has its lock stands still", options.name);
   const int self = joined->place_->self();
   joined->members()[self] = {};
-  for (int k = 0; k < options.buffers; ++k) joined->buffers()[self * options.buffers + k].state = Buffer::free;
+  for (int k = 0; k < options.buffers; ++k) joined->buffers()[self * options.buffers + k].state = State::free;
   return joined;
 }
 
 SharedPrep::~SharedPrep() {
   if (Locked locked(*this); locked) {
-    members()[place_->self()].standing = Member::absent;
+    members()[place_->self()].standing = Standing::absent;
     locked.change();
   }
 }
@@ -112,15 +114,15 @@ Result<void> SharedPrep::take(std::int64_t chunk, const Prepare& prepare, std::s
   Result<void> taken{};
   for (bool done = false; !done && taken;) {
     const auto next = plan(chunk);
-    if (next.what == Plan::wait && stopped_) taken = fail("no longer wanted");
-    if (next.what == Plan::wait) place_->await_change(next.changes, kLook);
-    if (next.what == Plan::copy) done = copy(next, inputs, labels);
-    if (next.what == Plan::alone) {
+    if (next.what == What::wait && stopped_) taken = fail("no longer wanted");
+    if (next.what == What::wait) place_->await_change(next.changes, kLook);
+    if (next.what == What::copy) done = copy(next, inputs, labels);
+    if (next.what == What::alone) {
       taken = prepare(chunk, inputs, labels);
       ++prepared_;
       done = true;
     }
-    if (next.what != Plan::prepare) continue;
+    if (next.what != What::prepare) continue;
     // Whoever wants another chunk that cannot be prepared is told so when it tries.
     if (auto filled = fill(next, prepare); !filled && next.chunk == chunk) taken = filled;
   }
@@ -130,14 +132,14 @@ Result<void> SharedPrep::take(std::int64_t chunk, const Prepare& prepare, std::s
 
 SharedPrep::Plan SharedPrep::plan(std::int64_t chunk) {
   Locked locked(*this);
-  if (!locked) return {.what = Plan::alone};
+  if (!locked) return {.what = What::alone};
   step_in(chunk);
-  if (const auto* buffer = found(chunk); buffer != nullptr && buffer->state == Buffer::ready)
-    return {.what = Plan::copy,
+  if (const auto* buffer = found(chunk); buffer != nullptr && buffer->state == State::ready)
+    return {.what = What::copy,
             .chunk = chunk,
             .buffer = static_cast<int>(buffer - buffers().data()),
             .times = buffer->times};
-  if (members()[place_->self()].standing != Member::in_step) return {.what = Plan::alone};
+  if (members()[place_->self()].standing != Standing::in_step) return {.what = What::alone};
   return plan_in_step(chunk);
 }
 
@@ -149,7 +151,7 @@ SharedPrep::Plan SharedPrep::plan_in_step(std::int64_t chunk) {
   const auto last = floor();
   if (!claimed && chunk < last + standing() * options_.buffers && claim(chunk, plan)) return plan;
   // Only the last may prepare what the others cannot get: nobody makes room for it.
-  if (!claimed && chunk == last) return {.what = Plan::alone};
+  if (!claimed && chunk == last) return {.what = What::alone};
   if (const auto other = unclaimed(); other && claim(*other, plan)) return plan;
   if (!claimed) leave_behind(chunk);
   return plan;
@@ -160,15 +162,15 @@ void SharedPrep::step_in(std::int64_t chunk) {
   auto& own = members()[place_->self()];
   own.next = asked_.empty() ? chunk : *asked_.begin();
   const bool fits = fits_in(own.next);
-  if (own.standing == Member::behind && fits) ++left_behind_;
-  if (own.standing != Member::behind || fits) own.standing = fits ? Member::in_step : Member::apart;
+  if (own.standing == Standing::behind && fits) ++left_behind_;
+  if (own.standing != Standing::behind || fits) own.standing = fits ? Standing::in_step : Standing::apart;
 }
 
 bool SharedPrep::fits_in(std::int64_t chunk) {
   std::int64_t first = kNone, last = -1;
   int others = 0;
   for (int m = 0; m < MeetingPlace::kMembers; ++m) {
-    if (m == place_->self() || members()[m].standing != Member::in_step) continue;
+    if (m == place_->self() || members()[m].standing != Standing::in_step) continue;
     ++others;
     first = std::min(first, members()[m].next);
     last = std::max(last, members()[m].next);
@@ -176,7 +178,7 @@ bool SharedPrep::fits_in(std::int64_t chunk) {
   if (others == 0) return true;
   const auto reach = kReach * options_.buffers * (others + 1);
   if (chunk > last + reach) return false;
-  return members()[place_->self()].standing == Member::behind ? chunk >= first : chunk + reach >= last;
+  return members()[place_->self()].standing == Standing::behind ? chunk >= first : chunk + reach >= last;
 }
 
 /// Whoever was killed is out of step, and what it was preparing is free.
@@ -185,12 +187,12 @@ void SharedPrep::sweep() {
   swept_ = Clock::now();
   for (int m = 0; m < MeetingPlace::kMembers; ++m) {
     auto& member = members()[m];
-    if (member.standing == Member::absent || place_->alive(m)) continue;
+    if (member.standing == Standing::absent || place_->alive(m)) continue;
     for (int k = 0; k < options_.buffers; ++k) {
       auto& buffer = buffers()[m * options_.buffers + k];
-      if (buffer.state == Buffer::preparing) buffer.state = Buffer::free;
+      if (buffer.state == State::preparing) buffer.state = State::free;
     }
-    member.standing = Member::absent;
+    member.standing = Standing::absent;
   }
 }
 
@@ -205,8 +207,9 @@ void SharedPrep::leave_behind(std::int64_t chunk) {
   if (waited < lease()) return;
   for (int m = 0; m < MeetingPlace::kMembers; ++m) {
     auto& member = members()[m];
-    const bool holds_up = member.standing == Member::in_step && member.next == last && last < chunk;
-    if (m != place_->self() && holds_up && waited.count() > 4 * member.longest_gap_s) member.standing = Member::behind;
+    const bool holds_up = member.standing == Standing::in_step && member.next == last && last < chunk;
+    if (m != place_->self() && holds_up && waited.count() > 4 * member.longest_gap_s)
+      member.standing = Standing::behind;
   }
 }
 
@@ -215,8 +218,8 @@ const SharedPrep::Buffer* SharedPrep::found(std::int64_t chunk) {
   const Buffer* claimed = nullptr;
   const double oldest = seconds_now() - lease().count();
   for (const auto& buffer : buffers()) {
-    if (buffer.state == Buffer::free || buffer.chunk != chunk) continue;
-    if (buffer.state == Buffer::ready) return &buffer;
+    if (buffer.state == State::free || buffer.chunk != chunk) continue;
+    if (buffer.state == State::ready) return &buffer;
     if (buffer.since > oldest) claimed = &buffer;
   }
   return claimed;
@@ -228,8 +231,8 @@ SharedPrep::Buffer* SharedPrep::own_room() {
   Buffer* room = nullptr;
   for (int k = 0; k < options_.buffers; ++k) {
     auto& buffer = buffers()[place_->self() * options_.buffers + k];
-    if (buffer.state == Buffer::free) return &buffer;
-    if (buffer.state != Buffer::ready || buffer.chunk >= last) continue;
+    if (buffer.state == State::free) return &buffer;
+    if (buffer.state != State::ready || buffer.chunk >= last) continue;
     if (room == nullptr || buffer.chunk < room->chunk) room = &buffer;
   }
   return room;
@@ -238,12 +241,12 @@ SharedPrep::Buffer* SharedPrep::own_room() {
 bool SharedPrep::claim(std::int64_t chunk, Plan& plan) {
   auto* room = own_room();
   if (room == nullptr) return false;
-  room->state = Buffer::free;
+  room->state = State::free;
   room->chunk = chunk;
   room->since = seconds_now();
   ++room->times;
-  room->state = Buffer::preparing;
-  plan.what = Plan::prepare;
+  room->state = State::preparing;
+  plan.what = What::prepare;
   plan.chunk = chunk;
   plan.buffer = static_cast<int>(room - buffers().data());
   plan.times = room->times;
@@ -257,7 +260,7 @@ std::optional<std::int64_t> SharedPrep::unclaimed() {
   std::vector<bool> there(static_cast<std::size_t>(std::max<std::int64_t>(end - first, 0)), false);
   const double oldest = seconds_now() - lease().count();
   for (const auto& buffer : buffers()) {
-    const bool has = buffer.state == Buffer::ready || (buffer.state == Buffer::preparing && buffer.since > oldest);
+    const bool has = buffer.state == State::ready || (buffer.state == State::preparing && buffer.since > oldest);
     if (has && buffer.chunk >= first && buffer.chunk < end)
       there[static_cast<std::size_t>(buffer.chunk - first)] = true;
   }
@@ -269,7 +272,7 @@ std::optional<std::int64_t> SharedPrep::unclaimed() {
 std::int64_t SharedPrep::floor() const {
   std::int64_t least = kNone;
   for (const auto& member : members()) {
-    if (member.standing == Member::in_step) least = std::min(least, member.next);
+    if (member.standing == Standing::in_step) least = std::min(least, member.next);
   }
   return least;
 }
@@ -277,14 +280,14 @@ std::int64_t SharedPrep::floor() const {
 std::int64_t SharedPrep::foremost() const {
   std::int64_t most = 0;
   for (const auto& member : members()) {
-    if (member.standing == Member::in_step) most = std::max(most, member.next);
+    if (member.standing == Standing::in_step) most = std::max(most, member.next);
   }
   return most;
 }
 
 int SharedPrep::standing() const {
   return static_cast<int>(std::count_if(members().begin(), members().end(),
-                                        [](const Member& member) { return member.standing == Member::in_step; }));
+                                        [](const Member& member) { return member.standing == Standing::in_step; }));
 }
 
 /// How long somebody may be at a chunk before others take it over.
@@ -302,7 +305,7 @@ Result<void> SharedPrep::fill(const Plan& plan, const Prepare& prepare) {
   if (!locked) return filled;
   auto& own = members()[place_->self()];
   own.longest_prep_s = std::max(own.longest_prep_s, seconds_now() - start);
-  buffers()[plan.buffer].state = filled ? Buffer::ready : Buffer::free;
+  buffers()[plan.buffer].state = filled ? State::ready : State::free;
   locked.change();
   return filled;
 }
@@ -314,7 +317,7 @@ bool SharedPrep::copy(const Plan& plan, std::span<float> inputs, std::span<std::
   Locked locked(*this);
   if (!locked) return false;
   const auto& buffer = buffers()[plan.buffer];
-  if (buffer.state != Buffer::ready || buffer.times != plan.times || buffer.chunk != plan.chunk) return false;
+  if (buffer.state != State::ready || buffer.times != plan.times || buffer.chunk != plan.chunk) return false;
   if (plan.buffer / options_.buffers != place_->self()) ++received_;
   return true;
 }
@@ -326,9 +329,10 @@ void SharedPrep::pass(std::int64_t chunk) {
   if (const auto at = asked_.find(chunk); at != asked_.end()) asked_.erase(at);
   auto& own = members()[place_->self()];
   own.next = asked_.empty() ? next_ : std::min(next_, *asked_.begin());
-  if (passed_ && own.standing == Member::in_step)
+  if (passed_ && own.standing == Standing::in_step)
     own.longest_gap_s = std::max(own.longest_gap_s, Seconds(Clock::now() - *passed_).count());
   passed_ = Clock::now();
+  waited_floor_ = -1;
   locked.change();
 }
 
@@ -343,7 +347,7 @@ SharedPrep::Counts SharedPrep::counts() const {
 
 int SharedPrep::in_step() {
   Locked locked(*this);
-  return locked && members()[place_->self()].standing == Member::in_step ? standing() : 0;
+  return locked && members()[place_->self()].standing == Standing::in_step ? standing() : 0;
 }
 
 std::span<SharedPrep::Member> SharedPrep::members() const {

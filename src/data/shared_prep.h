@@ -37,7 +37,7 @@ class SharedPrep {
     std::size_t labels = 0;  ///< of a chunk
     int buffers = 8;         ///< chunks that each member has shared memory for
     int ahead = 8;           ///< chunks behind the one asked for that are worth preparing
-    Seconds patience{10};
+    Seconds patience{30};
   };
   struct Counts {
     std::int64_t prepared = 0;     ///< chunks, by this member

@@ -292,6 +292,9 @@ void read_all_data(Section& section, TrainSpec& train) {
   if (auto validation = section.maybe_section("validation")) {
     train.validation = read_data(*validation);
     check_pair(section, "validation", train.model, *train.validation);
+    if (train.validation->loader != LoaderSpec{})
+      section.reject("validation",
+                     "has a loader, which goes with data alone: validation is read by the trainer itself");
   }
 }
 

@@ -20,7 +20,7 @@ TEST(TrainSpecs, OfTheDocumentationLoad) {
     EXPECT_TRUE(job->unused.empty()) << entry.path();
     ++count;
   }
-  EXPECT_EQ(count, 6);
+  EXPECT_EQ(count, 7);
 }
 
 TEST(TrainSpecs, ReadEveryKey) {
@@ -59,6 +59,31 @@ train:
   EXPECT_TRUE(job->unused.empty());
 }
 
+TEST(TrainSpecs, ReadTheLoader) {
+  const auto job = parse_job(R"(
+train:
+  model: {name: dials, compute_ms: 1.5, device_ms: 2, parameters_mb: 8}
+  data:
+    {name: dials, files: d.bin, samples: 100, sample_kb: 110.5, prep_ms: 3,
+     loader: {prep_threads: 0, ahead: 5, cache_mb: 64, partitioned: true, storage_mb_per_s: 530, share: search}}
+)",
+                             "j.yaml");
+  ASSERT_TRUE(job.has_value()) << job.error().message;
+  EXPECT_EQ(job->train->model, (ModelSpec{.name = "dials", .compute_ms = 1.5, .device_ms = 2, .parameters_mb = 8}));
+  const DataSpec want{.name = "dials",
+                      .files = {"d.bin"},
+                      .samples = 100,
+                      .sample_kb = 110.5,
+                      .prep_ms = 3,
+                      .loader = {.prep_threads = 0,
+                                 .ahead = 5,
+                                 .cache_mb = 64,
+                                 .partitioned = true,
+                                 .storage = BytesPerSecond{530e6},
+                                 .share = "search"}};
+  EXPECT_EQ(job->train->data, want);
+}
+
 TEST(TrainSpecs, AdamHasASmallerRateUnlessTold) {
   const std::string start = "train: {model: {name: count}, data: {name: count, samples: 5}, optimiser: {kind: ";
   const auto rate = [&](const std::string& kind) {
@@ -79,10 +104,11 @@ TEST(TrainSpecs, SayWhatIsWrong) {
       {"train: 5\n", "1: train: '5', want a mapping"},
       {"train: {model: {name: cnn}}\n", "1: train.data: missing"},
       {block("name: resnt", digits),
-       "2: train.model.name: 'resnt', want one of mlp, cnn, resnet, gpt, torchscript, count, script (did you mean "
+       "2: train.model.name: 'resnt', want one of mlp, cnn, resnet, gpt, torchscript, dials, count, script (did you "
+       "mean "
        "'resnet'?)"},
       {block(cnn, "name: mnist"),
-       "3: train.data.name: 'mnist', want one of digits, idx, cifar, text, synthetic, count"},
+       "3: train.data.name: 'mnist', want one of digits, idx, cifar, text, images, synthetic, dials, count"},
       {block("name: resnet, depth: 18", digits),
        "2: train.model.depth: 18, want 6n+2: 8, 14, 20, 26, 32, 44, 56, 110 ..."},
       {block("name: cnn, depth: 20", digits), "2: train.model.depth: goes with resnet, not with cnn"},
@@ -115,6 +141,25 @@ TEST(TrainSpecs, SayWhatIsWrong) {
       {block(cnn, digits, "batch: 0"), "4: train.batch: '0', want a number above 0"},
       {block(cnn, digits, "reduction: max"), "4: train.reduction: 'max', want one of mean, sum"},
       {block(cnn, digits, "device: gpu"), "4: train.device: 'gpu', want one of cpu, cuda"},
+      {block(cnn, digits + ", loader: {cache: 5}"),
+       "3: train.data.loader.cache: unknown key (did you mean 'cache_mb'?)"},
+      {block(cnn, digits + ", loader: {prep_threads: 1000}"),
+       "3: train.data.loader.prep_threads: 1000, want at most 256"},
+      {block(cnn, digits + ", loader: {ahead: -1}"), "3: train.data.loader.ahead: '-1', want a number of 0 or more"},
+      {block(cnn, digits + ", loader: {partitioned: true}"),
+       "3: train.data.loader.partitioned: wants a cache to take part with: cache_mb"},
+      {block(cnn, digits, "validation: {" + digits + ", loader: {ahead: 1}}"),
+       "4: train.validation: has a loader, which goes with data alone: validation is read by the trainer itself"},
+      {block(cnn, "name: images, files: p"), "3: train.data.shape: missing"},
+      {block(cnn, "name: images, files: p, shape: [4, 8, 8]"),
+       "3: train.data.shape: want [CHANNELS, HEIGHT, WIDTH], 1 or 3 channels and sides up to 4096: [3, 224, 224]"},
+      {block(cnn, "name: images, shape: [3, 8, 8]"),
+       "3: train.data.files: 0 given, want one: the folder of the classes' folders"},
+      {block(cnn, digits + ", prep_ms: 5"), "3: train.data.prep_ms: goes with dials, not with digits"},
+      {block("name: dials", digits), "3: train.data: digits data for the model dials, want dials"},
+      {block(cnn, "name: dials, samples: 5, files: d"),
+       "3: train.data: dials data for the model cnn, want any but dials"},
+      {block("name: cnn, device_ms: 5", digits), "2: train.model.device_ms: goes with dials, not with cnn"},
       {block(cnn, digits, "bacth: 5"), "4: train.bacth: unknown key (did you mean 'batch'?)"},
   };
   for (const auto& [text, message] : wrong) {

@@ -16,6 +16,9 @@ constexpr int kUnableInARow = 3;
 constexpr Seconds kLeastCheckpointCost{0.01};
 constexpr std::string_view kNetworkFile = "network.safetensors";
 
+/// Where the address of a worker's cache is stored.
+std::string cache_note(WorkerId worker) { return fmt::format("cache-{}", worker); }
+
 }  // namespace
 
 Result<Welcome> Runner::hello(const Hello& hello) {
@@ -52,7 +55,11 @@ void Runner::connected(WorkerId worker, const Hello& hello) {
   member.launch = hello.slot;
   member.pid = hello.pid;
   list_processes_soon();
-  if (!hello.worker || !member.joined) return;
+  if (!hello.worker) return;
+  // It missed what was said meanwhile, and this process may be another than the one it told.
+  if (member.cache.empty()) member.cache = store_.noted(cache_note(worker)).value_or("");
+  if (!member.cache.empty()) tell_neighbours();
+  if (!member.joined) return;
   const bool stood = crew_->stands(worker);
   crew_->arrived(worker, hello.sample, hello.pending);
   if (phase_ == Phase::attaching) {
@@ -77,10 +84,13 @@ void Runner::on_ready(WorkerId worker, const Ready& message) {
   const auto found = members_.find(worker);
   if (found == members_.end()) return;
   Member& member = found->second;
-  // Also of one that was here before this process, or was cut off for a while: it missed what was said meanwhile.
-  member.cache = message.cache.value_or("");
-  if (!member.cache.empty()) tell_neighbours();
   if (member.ready) return;
+  if (message.cache) {
+    member.cache = *message.cache;
+    if (const auto noted = store_.note(cache_note(worker), member.cache); !noted)
+      return fail_run(noted.error().message);
+    tell_neighbours();
+  }
   member.ready = true;
   failed_starts_ = 0;
   remark(fmt::format("{}{} is ready: {} parameters, {:.2f} MB of state, loaded in {:.2f} s", member.server ? "s" : "w",

@@ -334,6 +334,12 @@ void Worker::drop() {
   hold(0, 0);
 }
 
+void Worker::finish() {
+  report_feed(true);
+  writer_.finish();
+  if (job_.feed.loader) log("{}", sentence(job_.feed.loader->counts()));
+}
+
 void Worker::save_what_it_has() {
   if (!job_.trainer || sample_ <= 0 || !form_) return;
   // All orphans hold the same; whoever comes first writes.

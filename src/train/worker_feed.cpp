@@ -42,16 +42,6 @@ void Worker::report_feed(bool last) {
                 .fetch_s = counts.fetch_s,
                 .prep_s = counts.prep_s,
                 .wait_s = counts.wait_s});
-  if (!last) return;
-  log("samples: {} from the cache, {} from other workers ({} asked in vain), {} from storage; {} prepared in {:.2f} s, "
-      "{} prepared by other jobs; training waited {:.2f} s",
-      counts.hits, counts.from_peers, counts.peers_failed, counts.from_storage, counts.prepared, counts.prep_s,
-      counts.received, counts.wait_s);
-}
-
-void Worker::finish() {
-  report_feed(true);
-  writer_.finish();
 }
 
 }  // namespace mayfly

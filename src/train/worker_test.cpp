@@ -42,6 +42,32 @@ TEST(Worker, AnUpdateIsAppliedOnTheWordThatItCountsAndNeverElse) {
   for (const int slot : {0, 1}) EXPECT_EQ(stage.exit_code(slot), Worker::kDone);
 }
 
+TEST(Worker, TakesSamplesFromItsNeighboursCaches) {
+  Stage stage;
+  stage.terms.job.insert(stage.terms.job.find("samples: 12") + 11,
+                         ", loader: {cache_mb: 1, partitioned: true, prep_threads: 1}");
+  for (const int slot : {0, 1}) stage.start(slot);
+  Neighbours neighbours{.workers = {0, 1}};
+  for (const int slot : {0, 1}) neighbours.addresses.push_back(stage.expect<Ready>(slot).cache.value_or(""));
+  for (const int slot : {0, 1}) stage.send(slot, neighbours);
+  stage.form(1, {0, 1}, {});
+  for (int step = 0; step < 12; ++step)
+    stage.step({0, 1}, {.formation = 1, .committed = step * 4, .step = step, .counts = {2, 2}});
+  stage.proceed({0, 1}, {.formation = 1, .committed = 48, .step = 12});
+  EXPECT_EQ(stage.counts(0, 1, 48), std::vector<float>(12, 4));
+  std::int64_t from_peers = 0;
+  for (const int slot : {0, 1}) {
+    stage.send(slot, Leave{});
+    Fed fed;
+    do fed = stage.expect<Fed>(slot);
+    while (fed.prepared < 24 && !HasFailure());
+    EXPECT_GE(fed.hits + fed.from_peers + fed.from_storage, 24);
+    from_peers += fed.from_peers;
+    EXPECT_EQ(stage.exit_code(slot), Worker::kDone);
+  }
+  EXPECT_GT(from_peers, 0);
+}
+
 TEST(Worker, SurvivorsGoOnWhenAPeerIsKilledOrFrozenAndANewcomerGetsTheState) {
   for (const int signal : {SIGKILL, SIGSTOP}) {
     Stage stage;

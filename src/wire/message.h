@@ -70,8 +70,7 @@ struct StepDone {
   std::optional<double> accuracy{};
   bool operator==(const StepDone&) const = default;
 };
-/// Its gradient over a lease is staged at every server, and nobody has applied it. Without samples: only a look at the
-/// validation set.
+/// Its gradient over a lease is staged at every server, applied by none. Without samples: only a look at validation.
 struct Pushed {
   std::int64_t formation = 0;
   std::int64_t lease = 0;

@@ -14,7 +14,14 @@ std::vector<Message> all_messages() {
       Hello{.protocol = 3, .pid = 4711, .slot = 3, .worker = 7, .sample = 1LL << 53},
       Hello{},
       Hello{.role = "server"},
-      Pushed{.formation = 2, .lease = 7, .sample = 64, .loss = 0.5, .compute_s = 1, .pull_s = 0.1, .push_s = 0.2},
+      Pushed{.formation = 2,
+             .lease = 7,
+             .sample = 64,
+             .loss = 0.5,
+             .compute_s = 1,
+             .pull_s = 0.1,
+             .push_s = 0.2,
+             .wait_s = 0.3},
       Pushed{.formation = 2, .lease = 7, .validation_loss = 0.25, .accuracy = 0.5},
       Serve{.formation = 2, .shard = 1, .shards = 2, .sample = 64, .source = "127.0.0.1:4000"},
       Serve{.formation = 2, .checkpoint = "/c/checkpoint-3", .from_checkpoint = true},
@@ -137,7 +144,7 @@ TEST(Message, EveryOneComesBackAsItWas) {
 TEST(Message, ReadsAsItsDocumentationDoes) {
   EXPECT_EQ(encoded(Proceed{.formation = 2, .committed = 64, .step = 1, .counts = {32, 32}}),
             R"({"message":"proceed","formation":2,"committed":64,"step":1,"counts":[32,32],"evaluate":false})");
-  EXPECT_EQ(encoded(Hello{.pid = 5}), R"({"message":"hello","protocol":3,"pid":5,"role":"worker","slot":-1})");
+  EXPECT_EQ(encoded(Hello{.pid = 5}), R"({"message":"hello","protocol":4,"pid":5,"role":"worker","slot":-1})");
   EXPECT_EQ(encoded(Alive{}), R"({"message":"alive"})");
 }
 

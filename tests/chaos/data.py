@@ -13,18 +13,36 @@ def case(function):
     return function
 
 
+def caches_that_are_one(start, servers=""):
+    return start(workers=3, samples=4_000, batch=400, servers=servers,
+                 loader="cache_mb: 10, partitioned: true, prep_threads: 2")
+
+
+def check_peers(summary):
+    if not summary["loader"]["from_peers"]:
+        raise Failure(f"nobody took anything from a peer: {summary['loader']}")
+
+
 @case
 def workers_whose_caches_are_one(start):
-    """With servers and without: the counts are exact, and peers were asked."""
-    for name, servers in (("mesh", ""), ("served", "count: 1, standby: 1, sync: asp")):
-        run = start(name=name, workers=3, samples=10_000, batch=500, servers=servers,
-                    loader="cache_mb: 10, partitioned: true, prep_threads: 2")
-        for number in run.rounds(2, workers=2):
-            run.progress(run.samples // 2, may_end=True)
-            run.kill_workers(1 + number)
-        summary = run.finish()
-        if not summary["loader"]["from_peers"]:
-            raise Failure(f"nobody took anything from a peer: {summary['loader']}")
+    run = caches_that_are_one(start)
+    for _ in run.rounds(2, workers=2):
+        run.progress(run.samples * 5)
+        run.kill_workers(1)
+    run.training(2)
+    run.hit(run.controller())  # the next one must know where the caches are
+    run.progress(run.samples * 10)
+    check_peers(run.finish())
+
+
+@case
+def workers_served_whose_caches_are_one(start):
+    run = caches_that_are_one(start, servers="count: 1, sync: asp")
+    for _ in run.rounds(1, workers=2):
+        run.progress(run.samples * 10)
+        run.kill_workers(1)
+    run.progress(run.samples * 10)
+    check_peers(run.finish())
 
 
 @case
