@@ -44,7 +44,7 @@ class Bar {
   void show(double share, const std::string& what) {
     if (what == what_ && !terminal_) return;
     what_ = what;
-    if (!terminal_) return fmt::print(stderr, "mayfly: profile: {}\n", what);
+    if (!terminal_) return note(fmt::format("profile: {}", what));
     constexpr int kWidth = 24;
     const int full = std::clamp(static_cast<int>(share * kWidth), 0, kWidth);
     fmt::print(stderr, "\r\033[K[{}{}] {:3.0f} % {}", std::string(static_cast<std::size_t>(full), '#'),
@@ -96,6 +96,9 @@ Result<JobMeasurement> measured(const MeasureFlags& flags) {
   Bar bar;
   request->progress = [&](double share, const std::string& what) { bar.show(share, what); };
   auto found = measure_job(*request);
+  const auto file = request->job_file.filename().string();
+  if (!found && found.error().message.find(file) == std::string::npos)
+    found = fail("{}: {}", flags.job, found.error().message);
   if (!found && found.error().message.find(folder.path().string()) != std::string::npos) folder.keep();
   return found;
 }

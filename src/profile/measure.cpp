@@ -54,7 +54,11 @@ class Measuring {
     const auto& servers = request_.spec.train->servers;
     return !servers || servers->sync == ServersSpec::Sync::bsp;
   }
-  int batch() const { return request_.spec.train->batch; }
+  /// A worker's part of a step where all of them are at work.
+  int batch() const {
+    const int all = request_.spec.train->batch;
+    return waits() ? std::max(1, all / request_.workers) : all;
+  }
 
   std::optional<SegmentResult> measure(Segment segment, int workers, double share, const std::string& what);
   MeasuredBatch summary(const SegmentResult& result, int batch) const;
@@ -140,13 +144,13 @@ bool Measuring::step_times() {
 
 bool Measuring::work_together() {
   if (request_.workers < 2) return true;
-  const int size = waits() ? std::max(1, batch() / request_.workers) : batch();
-  const auto result = measure({.steps = kMostSteps, .batch = size}, 0, 0.15,
-                              fmt::format("{} workers with {} samples each", request_.workers, size));
+  const auto result = measure({.steps = kMostSteps, .batch = batch()}, 0, 0.15,
+                              fmt::format("{} workers with {} samples each", request_.workers, batch()));
   if (!result) return false;
-  found_.together = summary(*result, size);
+  found_.together = summary(*result, batch());
   found_.form_s = result->form_s;
-  add_losses(result->losses, batch(), request_.workers, points_);
+  // Where they wait for each other their steps are those of one worker with everyone's samples.
+  if (!waits()) add_losses(result->losses, batch(), request_.workers, points_);
   return true;
 }
 
@@ -166,8 +170,9 @@ bool Measuring::losses() {
   const double share = std::max(0.05, 1 - done_);
   double spent = 0;
   const double limit = share * request_.time.count();
+  const int all = request_.spec.train->batch;
   const auto result = measure({.steps = kMostSteps,
-                               .batch = batch(),
+                               .batch = all,
                                .enough =
                                    [&](const SegmentResult& so_far) {
                                      spent += so_far.step_s.back();
@@ -175,7 +180,7 @@ bool Measuring::losses() {
                                    }},
                               1, share, "losses");
   if (!result) return false;
-  add_losses(result->losses, batch(), 1, points_);
+  add_losses(result->losses, all, 1, points_);
   found_.loss_steps = static_cast<double>(result->losses.size());
   found_.losses = points_.size();
   if (points_.size() < kFewestLosses) {
