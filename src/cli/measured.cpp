@@ -144,7 +144,7 @@ std::string measurement_text(const JobMeasurement& found, const std::string& typ
                one.step.interval > 0 ? fmt::format("{:.1f} %", 100 * one.step.interval / one.step.mean) : "-",
                fmt::format("{:.4g}", one.batch / one.step.mean), fmt::format("{:.4g}", one.compute.mean),
                fmt::format("{:.2g}", one.wait_s), fmt::format("{:.2g}", one.exchange_s),
-               fmt::format("{:.0f}", one.peak_mb), fmt::format("{}", one.step.counted)});
+               one.peak_mb > 0 ? fmt::format("{:.0f}", one.peak_mb) : "-", fmt::format("{}", one.step.counted)});
   };
   auto batches = found.batches;
   std::sort(batches.begin(), batches.end(), [](const auto& a, const auto& b) { return a.batch < b.batch; });

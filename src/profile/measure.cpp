@@ -125,7 +125,7 @@ bool Measuring::look() {
 
 bool Measuring::step_times() {
   std::vector<std::pair<int, double>> wanted{{batch(), 0.25}};
-  for (const int size : {batch() / 2, batch() * 2, batch() / 4, batch() * 4}) {
+  for (const int size : {batch() * 2, batch() * 4, batch() / 2, batch() / 4}) {
     if (size > 0) wanted.emplace_back(size, 0.06);
   }
   for (const auto& [size, share] : wanted) {
@@ -133,6 +133,10 @@ bool Measuring::step_times() {
         measure({.steps = kMostSteps, .batch = size}, 1, share, fmt::format("steps of {} samples", size));
     if (!result) return false;
     found_.batches.push_back(summary(*result, size));
+    // What an earlier, larger batch has left with the process would count for this one.
+    const bool largest = std::all_of(found_.batches.begin(), found_.batches.end(),
+                                     [&](const MeasuredBatch& one) { return one.batch <= size; });
+    if (!largest) found_.batches.back().peak_mb = 0;
     if (size != batch() || !request_.spec.train->servers) continue;
     const auto updates = static_cast<double>(result->losses.size());
     found_.server_cpu_s = result->server_cpu_s / updates;
