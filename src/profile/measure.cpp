@@ -30,6 +30,9 @@ void add_losses(const std::vector<double>& losses, double batch, int workers, st
   }
 }
 
+/// Losses that fall along a line can be fitted with any floor, the deepest below zero.
+bool bends(const LossCurve& curve) { return curve.floor >= 0 && curve.floor < curve.initial; }
+
 /// Measures one thing after the other, each with its share of the time.
 class Measuring {
  public:
@@ -192,10 +195,14 @@ bool Measuring::losses() {
     return true;
   }
   auto fit = fit_loss(LossCurve::Form::common_start, points_, waits() ? Sync::bsp : Sync::asp);
-  if (fit) {
-    found_.loss = *std::move(fit);
-  } else {
+  if (!fit) {
     found_.notes.push_back("no loss curve: " + fit.error().message);
+  } else if (!bends(fit->curve)) {
+    found_.notes.push_back(
+        fmt::format("the losses of {:.0f} steps do not tell where they lead: no loss curve; give more time with --for",
+                    found_.loss_steps));
+  } else {
+    found_.loss = *std::move(fit);
   }
   return true;
 }
