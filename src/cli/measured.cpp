@@ -44,7 +44,7 @@ class Bar {
   void show(double share, const std::string& what) {
     if (what == what_ && !terminal_) return;
     what_ = what;
-    if (!terminal_) return fmt::print(stderr, "mayfly: profile: {}\n", what);
+    if (!terminal_) return note(fmt::format("profile: {}", what));
     constexpr int kWidth = 24;
     const int full = std::clamp(static_cast<int>(share * kWidth), 0, kWidth);
     fmt::print(stderr, "\r\033[K[{}{}] {:3.0f} % {}", std::string(static_cast<std::size_t>(full), '#'),
@@ -96,6 +96,9 @@ Result<JobMeasurement> measured(const MeasureFlags& flags) {
   Bar bar;
   request->progress = [&](double share, const std::string& what) { bar.show(share, what); };
   auto found = measure_job(*request);
+  const auto file = request->job_file.filename().string();
+  if (!found && found.error().message.find(file) == std::string::npos)
+    found = fail("{}: {}", flags.job, found.error().message);
   if (!found && found.error().message.find(folder.path().string()) != std::string::npos) folder.keep();
   return found;
 }
@@ -165,7 +168,7 @@ std::string measurement_text(const JobMeasurement& found, const std::string& typ
                one.step.interval > 0 ? fmt::format("{:.1f} %", 100 * one.step.interval / one.step.mean) : "-",
                fmt::format("{:.4g}", one.batch / one.step.mean), fmt::format("{:.4g}", one.compute.mean),
                fmt::format("{:.2g}", one.wait_s), fmt::format("{:.2g}", one.exchange_s),
-               fmt::format("{:.0f}", one.peak_mb), fmt::format("{}", one.step.counted)});
+               one.peak_mb > 0 ? fmt::format("{:.0f}", one.peak_mb) : "-", fmt::format("{}", one.step.counted)});
   };
   auto batches = found.batches;
   std::sort(batches.begin(), batches.end(), [](const auto& a, const auto& b) { return a.batch < b.batch; });

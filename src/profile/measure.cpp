@@ -30,6 +30,9 @@ void add_losses(const std::vector<double>& losses, double batch, int workers, st
   }
 }
 
+/// Losses that fall along a line can be fitted with any floor, the deepest below zero.
+bool bends(const LossCurve& curve) { return curve.floor >= 0 && curve.floor < curve.initial; }
+
 /// Measures one thing after the other, each with its share of the time.
 class Measuring {
  public:
@@ -54,7 +57,11 @@ class Measuring {
     const auto& servers = request_.spec.train->servers;
     return !servers || servers->sync == ServersSpec::Sync::bsp;
   }
-  int batch() const { return request_.spec.train->batch; }
+  /// A worker's part of a step where all of them are at work.
+  int batch() const {
+    const int all = request_.spec.train->batch;
+    return waits() ? std::max(1, all / request_.workers) : all;
+  }
 
   std::optional<SegmentResult> measure(Segment segment, int workers, double share, const std::string& what);
   MeasuredBatch summary(const SegmentResult& result, int batch) const;
@@ -121,7 +128,7 @@ bool Measuring::look() {
 
 bool Measuring::step_times() {
   std::vector<std::pair<int, double>> wanted{{batch(), 0.25}};
-  for (const int size : {batch() / 2, batch() * 2, batch() / 4, batch() * 4}) {
+  for (const int size : {batch() * 2, batch() * 4, batch() / 2, batch() / 4}) {
     if (size > 0) wanted.emplace_back(size, 0.06);
   }
   for (const auto& [size, share] : wanted) {
@@ -129,6 +136,10 @@ bool Measuring::step_times() {
         measure({.steps = kMostSteps, .batch = size}, 1, share, fmt::format("steps of {} samples", size));
     if (!result) return false;
     found_.batches.push_back(summary(*result, size));
+    // What an earlier, larger batch has left with the process would count for this one.
+    const bool largest = std::all_of(found_.batches.begin(), found_.batches.end(),
+                                     [&](const MeasuredBatch& one) { return one.batch <= size; });
+    if (!largest) found_.batches.back().peak_mb = 0;
     if (size != batch() || !request_.spec.train->servers) continue;
     const auto updates = static_cast<double>(result->losses.size());
     found_.server_cpu_s = result->server_cpu_s / updates;
@@ -140,13 +151,13 @@ bool Measuring::step_times() {
 
 bool Measuring::work_together() {
   if (request_.workers < 2) return true;
-  const int size = waits() ? std::max(1, batch() / request_.workers) : batch();
-  const auto result = measure({.steps = kMostSteps, .batch = size}, 0, 0.15,
-                              fmt::format("{} workers with {} samples each", request_.workers, size));
+  const auto result = measure({.steps = kMostSteps, .batch = batch()}, 0, 0.15,
+                              fmt::format("{} workers with {} samples each", request_.workers, batch()));
   if (!result) return false;
-  found_.together = summary(*result, size);
+  found_.together = summary(*result, batch());
   found_.form_s = result->form_s;
-  add_losses(result->losses, batch(), request_.workers, points_);
+  // Where they wait for each other their steps are those of one worker with everyone's samples.
+  if (!waits()) add_losses(result->losses, batch(), request_.workers, points_);
   return true;
 }
 
@@ -166,8 +177,9 @@ bool Measuring::losses() {
   const double share = std::max(0.05, 1 - done_);
   double spent = 0;
   const double limit = share * request_.time.count();
+  const int all = request_.spec.train->batch;
   const auto result = measure({.steps = kMostSteps,
-                               .batch = batch(),
+                               .batch = all,
                                .enough =
                                    [&](const SegmentResult& so_far) {
                                      spent += so_far.step_s.back();
@@ -175,7 +187,7 @@ bool Measuring::losses() {
                                    }},
                               1, share, "losses");
   if (!result) return false;
-  add_losses(result->losses, batch(), 1, points_);
+  add_losses(result->losses, all, 1, points_);
   found_.loss_steps = static_cast<double>(result->losses.size());
   found_.losses = points_.size();
   if (points_.size() < kFewestLosses) {
@@ -183,10 +195,14 @@ bool Measuring::losses() {
     return true;
   }
   auto fit = fit_loss(LossCurve::Form::common_start, points_, waits() ? Sync::bsp : Sync::asp);
-  if (fit) {
-    found_.loss = *std::move(fit);
-  } else {
+  if (!fit) {
     found_.notes.push_back("no loss curve: " + fit.error().message);
+  } else if (!bends(fit->curve)) {
+    found_.notes.push_back(
+        fmt::format("the losses of {:.0f} steps do not tell where they lead: no loss curve; give more time with --for",
+                    found_.loss_steps));
+  } else {
+    found_.loss = *std::move(fit);
   }
   return true;
 }
