@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <thread>
 
@@ -97,23 +98,34 @@ TEST(Loader, EndsWithWorkUnderWay) {
   stage.expect_true_batch(32, 32);
 }
 
-// Strides, sizes and expectations change at random, some of them wrong: every sample is compared.
+/// Strides, sizes and expectations change at random, some of them wrong: every sample is compared.
+void ask_at_random(Stage& stage, int steps) {
+  Rng rng(7);
+  std::int64_t first = 0, count = 5, stride = 20;
+  for (int step = 0; step < steps; ++step) {
+    if (rng.chance(.1)) stride = count + rng.below(30);
+    if (rng.chance(.1)) count = 1 + rng.below(static_cast<int>(std::min<std::int64_t>(stride, 40)));
+    if (rng.chance(.05)) first = rng.below(5000);
+    if (rng.chance(.2)) stage.loader.expect(first + rng.below(3), count, stride);
+    stage.expect_true_batch(first, count);
+    if (::testing::Test::HasFatalFailure()) return;
+    first += stride;
+  }
+  EXPECT_GT(stage.loader.counts().discarded, 0) << "there were wrong guesses";
+}
+
 TEST(Loader, NeverGivesAWrongSample) {
   for (const int threads : {1, 4}) {
     Stage stage({.prep_threads = threads, .fetch_threads = 3, .ahead = 3}, 317);
-    Rng rng(static_cast<std::uint64_t>(threads));
-    std::int64_t first = 0, count = 5, stride = 20;
-    for (int step = 0; step < 1500; ++step) {
-      if (rng.chance(.1)) stride = count + rng.below(30);
-      if (rng.chance(.1)) count = 1 + rng.below(static_cast<int>(std::min<std::int64_t>(stride, 40)));
-      if (rng.chance(.05)) first = rng.below(5000);
-      if (rng.chance(.2)) stage.loader.expect(first + rng.below(3), count, stride);
-      stage.expect_true_batch(first, count);
-      if (HasFatalFailure()) return;
-      first += stride;
-    }
-    EXPECT_GT(stage.loader.counts().discarded, 0) << "there were wrong guesses";
+    ask_at_random(stage, 1500);
   }
+}
+
+TEST(Loader, HasThreadsOfItsOwnForSlowStorageAndStillGivesNoWrongSample) {
+  Stage stage({.prep_threads = 1, .fetch_threads = 3, .ahead = 3}, 317);
+  stage.data.slow = true;
+  ask_at_random(stage, 150);
+  EXPECT_GT(stage.data.most_at_once, 1) << "one thread prepares, so others must have fetched";
 }
 
 TEST(Loader, TellsPeopleWhatItDid) {

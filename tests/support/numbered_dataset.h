@@ -1,7 +1,10 @@
 #pragma once
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstring>
+#include <thread>
 
 #include "data/dataset.h"
 
@@ -18,6 +21,11 @@ class NumberedDataset final : public Dataset {
   bool in_files() const override { return true; }
   Result<void> fetch(std::int64_t sample, std::vector<std::byte>& raw) const override {
     ++fetched;
+    if (slow) {
+      most_at_once = std::max<int>(most_at_once, ++at_once);
+      std::this_thread::sleep_for(std::chrono::microseconds(100));
+      --at_once;
+    }
     if (sample == lost) return fail("file of {}: cannot read", sample);
     raw.resize(sizeof sample);
     std::memcpy(raw.data(), &sample, sizeof sample);
@@ -35,7 +43,8 @@ class NumberedDataset final : public Dataset {
     return {};
   }
 
-  mutable std::atomic<int> fetched = 0, prepared = 0;
+  mutable std::atomic<int> fetched = 0, prepared = 0, at_once = 0, most_at_once = 0;
+  bool slow = false;  ///< fetching waits
   std::int64_t lost = -1, broken = -1;
 
  private:
