@@ -95,7 +95,7 @@ TEST(Message, EveryOneComesBackAsItWas) {
 TEST(Message, ReadsAsItsDocumentationDoes) {
   EXPECT_EQ(encoded(Proceed{.formation = 2, .committed = 64, .step = 1, .counts = {32, 32}}),
             R"({"message":"proceed","formation":2,"committed":64,"step":1,"counts":[32,32],"evaluate":false})");
-  EXPECT_EQ(encoded(Hello{.pid = 5}), R"({"message":"hello","protocol":3,"pid":5,"role":"worker","slot":-1})");
+  EXPECT_EQ(encoded(Hello{.pid = 5}), R"({"message":"hello","protocol":4,"pid":5,"role":"worker","slot":-1})");
   EXPECT_EQ(encoded(Alive{}), R"({"message":"alive"})");
 }
 
