@@ -76,6 +76,11 @@ void LayerWatch::begin_layer(const at::RecordFunction& function) {
     layer.parameters += found->second.size;
   }
   if (layer.parameters == 0) return;
+  if (!layers_.empty() && layers_.back().name == layer.name) {
+    // A linear layer turns its weight round before it uses it with its bias.
+    layers_.back().parameters += layer.parameters;
+    return;
+  }
   layers_.push_back(std::move(layer));
   spans_.push_back({.first_node = at::sequence_number::peek(), .layer = layers_.size() - 1});
 }

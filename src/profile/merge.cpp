@@ -34,7 +34,8 @@ Result<Json> merged_profiles(const Json& older, const Json& newer) {
   for (const auto& [key, block] : newer.items()) {
     if (key != "types" && key != "origin") merged[key] = block;
   }
-  for (const auto& [name, type] : newer.value("types", Json::object()).items()) {
+  const Json types = newer.value("types", Json::object());
+  for (const auto& [name, type] : types.items()) {
     const bool known = merged.contains("types") && merged["types"].contains(name);
     const bool keeps =
         known && basis_of(merged["types"][name], older) == "measured" && basis_of(type, newer) != "measured";
