@@ -62,16 +62,16 @@ std::vector<Fix> fixes(const DataPath& path, const Catalog& catalog, const Insta
 }
 
 std::string_view bound(Part part) {
+  if (part == Part::interconnect) return "interconnect-bound";
   return part == Part::prep ? "prep-bound" : part == Part::fetch ? "fetch-bound" : "device-bound";
 }
 
 /// What a machine has more of.
 std::string change_text(const Fix& fix, const std::string& now) {
-  std::string more;
-  if (fix.same_gpu && fix.more_vcpus > 0)
-    more = fmt::format("{:g} more vCPUs per machine ({} instead of {}", fix.more_vcpus, fix.type, now);
-  else
-    more = fmt::format("another machine ({} instead of {}", fix.type, now);
+  std::string more = fix.same_gpu ? "another machine" : "another device";
+  if (fix.more_vcpus > 0)
+    more = fmt::format("{:g} more vCPUs{}", fix.more_vcpus, fix.same_gpu ? "" : " and another device");
+  more += fmt::format(" per machine ({} instead of {}", fix.type, now);
   return fmt::format("{}, {}${:.2f}/h): {:.2g}x as fast, {:.0f} % of the money per sample", more,
                      fix.extra.value < 0 ? "-" : "+", std::abs(fix.extra.value), fix.speedup, 100 * fix.cost_ratio);
 }
@@ -97,6 +97,8 @@ std::string wanted_text(const Advice& advice) {
         std::ceil(100 * *advice.cache_enough - 1e-9), advice.twice.storage);
   if (advice.now.bottleneck == Part::fetch)
     return fmt::format("storage twice as fast makes it {:.2g}x as fast", advice.twice.storage);
+  if (advice.now.bottleneck == Part::interconnect)
+    return "devices wait for each other more than they compute: larger batches or a faster link between them";
   if (advice.now.bottleneck == Part::compute)
     return fmt::format("a device twice as fast makes it {:.2g}x as fast", advice.twice.device);
   return "the cores are all taken: more of them are needed";
@@ -120,8 +122,15 @@ Advice advice(const DataPath& path, const Catalog& catalog, const InstanceType* 
   found.twice = relief(path, found.now.speed);
   found.threads_enough = enough_threads(path);
   found.cache_enough = enough_cache(path);
+  found.threads = path.threads;
+  DataPath best = path;
+  if (path.prep > 0 && path.cores > path.threads) {
+    best.threads = path.cores;
+    found.free_gain = gain(best, found.now.speed);
+    if (found.free_gain >= kWorthwhile) found.free_threads = best.threads;
+  }
   if (now == nullptr || !now->price(market)) return found;
-  auto all = fixes(path, catalog, *now, market);
+  auto all = fixes(best, catalog, *now, market);
   if (all.empty()) return found;
   std::stable_sort(all.begin(), all.end(), [](const Fix& a, const Fix& b) { return a.speedup > b.speedup; });
   const Fix fastest = all.front();
@@ -134,8 +143,13 @@ Advice advice(const DataPath& path, const Catalog& catalog, const InstanceType* 
 }
 
 std::string advice_text(const Advice& advice, const std::string& now) {
-  std::string text = fmt::format("{}: {}", bound(advice.now.bottleneck),
-                                 advice.cheapest ? change_text(*advice.cheapest, now) : wanted_text(advice));
+  std::string text = fmt::format("{}: ", bound(advice.now.bottleneck));
+  if (advice.free_threads > 0)
+    text += fmt::format("prep_threads: {:g} instead of {:g} make it {:.2g}x as fast for nothing", advice.free_threads,
+                        advice.threads, advice.free_gain);
+  else if (!advice.cheapest)
+    text += wanted_text(advice);
+  if (advice.cheapest) text += (advice.free_threads > 0 ? "; then " : "") + change_text(*advice.cheapest, now);
   if (const auto useless = useless_text(advice.twice); !useless.empty()) text += "; " + useless;
   return text + ".";
 }

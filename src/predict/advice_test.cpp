@@ -46,6 +46,25 @@ TEST(Advice, SaysWhatIsNeededWhereNoMoneyIsKnown) {
             "storage would not help.");
 }
 
+TEST(Advice, ThreadsOnIdleCoresComeFirst) {
+  const Catalog known = catalog();
+  const DataPath path{.device = 900, .prep = 125, .threads = 1, .cores = 4};
+  const auto found = advice(path, known, known.find("small"), Market::on_demand);
+  EXPECT_EQ(found.free_threads, 4);
+  EXPECT_NEAR(found.free_gain, 4, 1e-9);
+  EXPECT_NEAR(found.cheapest->speedup, 1.8, 1e-9);  // against all cores at work
+  EXPECT_EQ(advice_text(found, "small").substr(0, 117),
+            "prep-bound: prep_threads: 4 instead of 1 make it 4x as fast for nothing; then 4 more vCPUs per machine "
+            "(wide instead ");
+}
+
+TEST(Advice, DevicesThatWaitForEachOtherNeedALink) {
+  const auto found = advice({.device = 1000, .exchange_s = 0.02}, {}, nullptr, Market::on_demand);
+  EXPECT_EQ(advice_text(found, "here"),
+            "interconnect-bound: devices wait for each other more than they compute: larger batches or a faster link "
+            "between them; a faster device, more vCPUs or faster storage would not help.");
+}
+
 TEST(Advice, KnowsThatAFasterDeviceHelpsWhereDataKeepUp) {
   const Catalog known = catalog();
   const DataPath path{.device = 100, .prep = 125, .threads = 4};

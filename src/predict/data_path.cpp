@@ -15,6 +15,8 @@ double rate(double seconds_each) { return seconds_each > 0 ? 1 / seconds_each : 
 double prep_rate(const DataPath& path) { return path.prep > 0 ? path.prep * path.threads : kInfinite; }
 double prep_core_s(const DataPath& path) { return path.prep > 0 ? 1 / path.prep : 0; }
 
+double device_rate(const DataPath& path) { return 1 / (1 / path.device + path.exchange_s); }
+
 double core_rate(const DataPath& path) {
   return path.cores > 0 ? rate((path.device_core_s + prep_core_s(path)) / path.cores) : kInfinite;
 }
@@ -30,14 +32,15 @@ double fetch_time(const DataPath& path) {
 
 DataSpeed data_speed(const DataPath& path) {
   DataSpeed found{
-      .device = path.device, .prep = prep_rate(path), .fetch = rate(fetch_time(path)), .cores = core_rate(path)};
+      .device = device_rate(path), .prep = prep_rate(path), .fetch = rate(fetch_time(path)), .cores = core_rate(path)};
   // Where prep takes cores from the training, it is prep that costs.
   const bool shares = found.cores < std::min({found.device, found.prep, found.fetch});
   found.speed = shares ? found.cores : std::min({found.device, found.prep, found.fetch});
+  const Part device = path.exchange_s * path.device > 1 ? Part::interconnect : Part::compute;
   if (shares || found.prep < std::min(found.device, found.fetch))
-    found.bottleneck = prep_core_s(path) > 0 ? Part::prep : Part::compute;
+    found.bottleneck = prep_core_s(path) > 0 ? Part::prep : device;
   else
-    found.bottleneck = found.fetch < found.device ? Part::fetch : Part::compute;
+    found.bottleneck = found.fetch < found.device ? Part::fetch : device;
   return found;
 }
 
@@ -47,7 +50,7 @@ std::optional<double> enough_cache(DataPath path) {
   const double from_storage = fetch_time(path);
   path.cached = 1;
   const double from_memory = fetch_time(path);
-  const double wanted = 1 / std::min({path.device, prep_rate(path), core_rate(path)});
+  const double wanted = 1 / std::min({device_rate(path), prep_rate(path), core_rate(path)});
   if (from_storage <= wanted) return 0;
   if (from_memory > wanted) return std::nullopt;
   return (from_storage - wanted) / (from_storage - from_memory);
@@ -55,7 +58,7 @@ std::optional<double> enough_cache(DataPath path) {
 
 std::optional<double> enough_threads(const DataPath& path) {
   if (path.prep <= 0) return 0;
-  const double wanted = std::min(path.device, rate(fetch_time(path)));
+  const double wanted = std::min(device_rate(path), rate(fetch_time(path)));
   if (wanted > core_rate(path)) return std::nullopt;
   return wanted / path.prep;
 }

@@ -11,6 +11,7 @@ namespace mayfly {
 /// by the devices. Each stage works while the others do, so the slowest sets the pace. docs/models.md#data-path
 struct DataPath {
   double device = 0;         ///< samples/s the devices take when data lie ready in memory
+  double exchange_s = 0;     ///< seconds per sample that all of them wait for each other's gradients
   double prep = 0;           ///< samples/s of one prep thread; 0: nothing to prepare
   double threads = 1;        ///< that prepare
   double cores = 0;          ///< that threads and, without a GPU, the training share; 0: threads are not held up
@@ -27,12 +28,12 @@ struct DataPath {
 
 /// Samples/s of each stage and of all together.
 struct DataSpeed {
-  double device = 0;
-  double prep = 0;   ///< infinite where nothing is prepared
-  double fetch = 0;  ///< infinite where nothing limits it
-  double cores = 0;  ///< what the processor can do where prep and training share it; infinite otherwise
+  double device = 0;  ///< exchange included
+  double prep = 0;    ///< infinite where nothing is prepared
+  double fetch = 0;   ///< infinite where nothing limits it
+  double cores = 0;   ///< what the processor can do where prep and training share it; infinite otherwise
   double speed = 0;
-  Part bottleneck = Part::compute;  ///< fetch, prep or compute
+  Part bottleneck = Part::compute;  ///< fetch, prep, interconnect or compute
 };
 DataSpeed data_speed(const DataPath& path);
 

@@ -54,6 +54,16 @@ TEST(DataPath, SharesTheCoresBetweenPrepAndTrainingWithoutAGpu) {
   EXPECT_EQ(found.bottleneck, Part::prep);
 }
 
+TEST(DataPath, DevicesThatWaitForEachOtherAreNotMadeFasterByFasterOnes) {
+  DataPath path{.device = 1000, .exchange_s = 0.004};
+  EXPECT_DOUBLE_EQ(data_speed(path).speed, 200);
+  EXPECT_EQ(data_speed(path).bottleneck, Part::interconnect);
+  path.device *= 2;
+  EXPECT_NEAR(data_speed(path).speed, 222.2, 0.1);
+  path.exchange_s = 0.0001;
+  EXPECT_EQ(data_speed(path).bottleneck, Part::compute);
+}
+
 TEST(DataPath, KnowsTheSmallestCacheThatIsEnough) {
   DataPath path = published();
   path.device = 1141.7;

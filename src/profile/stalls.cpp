@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <numeric>
 #include <thread>
 
@@ -42,7 +43,7 @@ double mean_step(const SegmentResult& result) {
 struct Seen {
   double samples = 0, bytes = 0, read_s = 0, reread_s = 0, prepare_s = 0;  ///< of rehearsals
   double cpu_s = 0, trained = 0;                                           ///< of training alone, and its samples
-  int threads = 0;                                                         ///< that prepare, of all devices
+  int threads = 0;                                                         ///< that prepare, of one device
 
   void rehearsed(const Measurement& look) {
     samples += static_cast<double>(look.rehearsed);
@@ -120,41 +121,45 @@ Result<double> Examination::step(Condition condition) {
   auto result = shop_->measure(segment, alone ? 1 : 0);
   if (!result) return unexpected(result.error());
   if (alone) seen_.rehearsed(result->looks.front());
-  if (condition == Condition::all) seen_.trained_by(*result, question_.batch);
+  if (alone) seen_.trained_by(*result, question_.batch);
   return mean_step(*result);
 }
 
+/// With a single device `one` and `all` are the same condition.
 Result<void> Examination::round() {
-  StallRuns now;
-  for (const auto& [condition, times] : {std::pair{Condition::one, &now.one},
-                                         {Condition::all, &now.all},
-                                         {Condition::cold, &now.cold},
-                                         {Condition::warm, &now.warm}}) {
+  const bool several = question_.shop.workers > 1;
+  std::map<Condition, double> times;
+  for (const Condition condition : {Condition::one, Condition::all, Condition::cold, Condition::warm}) {
+    if (condition == Condition::all && !several) continue;
     const auto time = step(condition);
     if (!time) return unexpected(time.error());
-    times->push_back(*time);
+    times[condition] = *time;
   }
+  std::optional<double> apart;
   if (spread_) {
     const auto result = spread_->measure(segment_of(Condition::all, question_.batch, steps_));
     if (!result) return unexpected(result.error());
-    runs_.machines.push_back(mean_step(*result));
+    apart = mean_step(*result);
   }
-  runs_.one.push_back(now.one.front());
-  runs_.all.push_back(now.all.front());
-  runs_.cold.push_back(now.cold.front());
-  runs_.warm.push_back(now.warm.front());
+  runs_.one.push_back(times[Condition::one]);
+  runs_.all.push_back(times[several ? Condition::all : Condition::one]);
+  runs_.cold.push_back(times[Condition::cold]);
+  runs_.warm.push_back(times[Condition::warm]);
+  if (apart) runs_.machines.push_back(*apart);
   return {};
 }
 
 DataPath Examination::path() const {
   const auto& loader = question_.shop.spec.train->data.loader;
   const double devices = question_.shop.workers;
-  DataPath path{.device = question_.batch * devices / signed_rank_interval(runs_.all).value};
+  const double one = signed_rank_interval(runs_.one).value, all = signed_rank_interval(runs_.all).value;
+  DataPath path{.device = question_.batch * devices / one};
+  path.exchange_s = std::max(0.0, all - one) / (question_.batch * devices);
   path.cores = std::thread::hardware_concurrency();
   if (seen_.trained > 0) path.device_core_s = seen_.cpu_s / seen_.trained;
   if (seen_.samples <= 0) return path;
   path.prep = seen_.samples / seen_.prepare_s;
-  path.threads = std::max(1, seen_.threads);
+  path.threads = devices * std::max(1, seen_.threads);
   path.sample = {seen_.bytes / seen_.samples};
   // An emulated rate is each worker's own.
   path.storage = loader.storage ? devices * *loader.storage : BytesPerSecond{seen_.bytes / seen_.read_s};
@@ -229,6 +234,7 @@ Json path_json(const StallReport& report) {
           {"fetch_busy_s", report.busy.fetch_s},
           {"device_samples_per_s", path.device},
           {"device_core_s", path.device_core_s},
+          {"exchange_s_per_sample", path.exchange_s},
           {"prep_samples_per_s_per_thread", path.prep},
           {"prep_threads", path.threads},
           {"cores", path.cores},
