@@ -12,7 +12,7 @@ import tempfile
 
 import training
 
-SAMPLES, BATCH = 1500, 50
+SAMPLES, BATCH = 750, 50
 DATA_SET_MB = SAMPLES * 0.064
 BASE = {"device": 2.0, "threads": 1, "cache": 0, "storage": 15, "machines": 1}
 # Each is what differs from BASE: the device's milliseconds a sample, prep threads, % cached, MB/s of storage.
@@ -55,15 +55,25 @@ def measured(mayfly, folder, setting):
     return (last - first) / (end - begin) / setting["machines"]
 
 
-def bracketed(mayfly, folder, setting, base):
-    """A measurement while the machine was as it was when profiled."""
-    for _ in range(RETRIES):
-        before = measured(mayfly, f"{folder}/base", base)
-        value = measured(mayfly, f"{folder}/set", setting)
-        after = measured(mayfly, f"{folder}/base", base)
-        if abs(before - after) <= 0.05 * min(before, after):
-            return value, statistics.mean((before, after)), True
-    return value, statistics.mean((before, after)), False
+class Brackets:
+    """Measurements while the machine is as it was when the job was profiled: the base before and after each."""
+
+    def __init__(self, mayfly, folder):
+        self.mayfly, self.folder = mayfly, folder
+        self.bases = [self.base()]
+
+    def base(self):
+        return measured(self.mayfly, f"{self.folder}/base", BASE)
+
+    def measured(self, setting):
+        """(samples/s, whether the base was steady)."""
+        for _ in range(RETRIES):
+            value = measured(self.mayfly, f"{self.folder}/set", {**BASE, **setting})
+            before, after = self.bases[-1], self.base()
+            self.bases.append(after)
+            if abs(before - after) <= 0.05 * min(before, after):
+                return value, True
+        return value, False
 
 
 def question(setting):
@@ -89,16 +99,16 @@ def main():
         answer = json.loads(profiled.stdout)
         predicted = {one["what_if"]: one for one in answer["what_if"]}
         print("| what if | limited by | predicted | measured | error |\n| --- | --- | ---: | ---: | ---: |")
-        errors = []
+        errors, brackets = [], Brackets(options.mayfly, folder)
         for setting in settings:
-            value, base, steady = bracketed(options.mayfly, folder, {**BASE, **setting}, BASE)
+            value, steady = brackets.measured(setting)
             told = predicted[question(setting)]
             error = told["samples_per_s"] / value - 1
             errors.append(abs(error))
             print(f"| {question(setting)} | {told['bottleneck']} | {told['samples_per_s']:.1f} | {value:.1f} | {100 * error:+.1f} % |"
                   f"{'' if steady else ' (the machine was not steady)'}", flush=True)
         print(f"\nmean error {100 * statistics.mean(errors):.1f} %, worst {100 * max(errors):.1f} %; as it is: predicted "
-              f"{answer['advice']['samples_per_s']:.1f} samples/s, measured {base:.1f}")
+              f"{answer['advice']['samples_per_s']:.1f} samples/s, measured {statistics.mean(brackets.bases):.1f}")
 
 
 if __name__ == "__main__":

@@ -46,7 +46,7 @@ endfunction()
 function(mayfly_test NAME)
   cmake_parse_arguments(ARG "" "ENVIRONMENT" "SOURCES;LINKS" ${ARGN})
   add_executable(${NAME} ${ARG_SOURCES})
-  # Tests ask, the libraries compute: optimising the questions takes a third of the build and saves nothing.
+  # Tests ask, the libraries compute: optimising the questions only makes the build longer.
   target_compile_options(${NAME} PRIVATE -O0)
   target_include_directories(${NAME} PRIVATE ${CMAKE_SOURCE_DIR}/tests)
   target_compile_definitions(${NAME} PRIVATE MAYFLY_SOURCE_DIR="${CMAKE_SOURCE_DIR}")

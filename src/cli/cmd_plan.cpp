@@ -36,6 +36,7 @@ struct Options {
   std::string output{};
   bool json = false;
   bool no_profile = false;
+  std::string profile_time = MeasureFlags{}.time;
   RiskFlags risk{};
 };
 
@@ -149,7 +150,7 @@ Result<Question> question_of(const Options& options) {
     return fail("{}: no target: want one of --loss, --epochs and --steps (or 'objective:' in the job file)",
                 options.job.empty() ? "plan" : options.job);
   if (question.profile.empty()) {
-    auto taken = profile_for(options.job, !options.no_profile, question.notes);
+    auto taken = profile_for(options.job, options.no_profile ? "" : options.profile_time, question.notes);
     if (!taken) return unexpected(taken.error());
     question.profile = *std::move(taken);
   }
@@ -221,6 +222,7 @@ void add_plan(CLI::App& program, int& code) {
   auto* verb = program.add_subcommand("plan", "the cheapest cluster that keeps a promise, proven, with the runners-up");
   verb->add_option("job", options->job, "job.yaml (or give --profile)");
   verb->add_option("--profile", options->profile, "profile.json, or the name of a shipped profile");
+  verb->add_option("--profile-for", options->profile_time, "how long such a job is measured")->capture_default_str();
   verb->add_flag("--no-profile", options->no_profile,
                  "do not measure a job that names no profile and has no fresh one (JOB.profile.json) beside it");
   verb->add_option("--deadline", options->deadline, "90s, 15m, 6h, 2d, 1h30m");

@@ -145,13 +145,20 @@ struct StallAnswer {
   std::string text{};
 };
 
-/// The machine that this one stands for, where it is one of the catalogue's.
-Result<StallAnswer> stall_answer(const Options& options) {
-  const auto market = parse_market(options.stalls.market);
-  if (!market) return unexpected(market.error());
-  for (const std::string& question : options.stalls.what_if) {
+/// What cannot be understood is said before a minute of measuring.
+Result<void> check(const StallFlags& flags) {
+  if (!flags.wanted && (!flags.what_if.empty() || !flags.network.empty()))
+    return fail("profile: --what-if and --network are of no use without --stalls");
+  if (const auto market = parse_market(flags.market); !market) return fail("--market: {}", market.error().message);
+  const auto rate = flags.network.empty() ? std::optional(1.0) : parse_number(flags.network);
+  if (!rate || *rate <= 0) return fail("--network '{}': want MB/s, for example 625", flags.network);
+  for (const std::string& question : flags.what_if) {
     if (const auto parsed = parse_what_if(question, {.device = 1}); !parsed) return unexpected(parsed.error());
   }
+  return {};
+}
+
+Result<StallAnswer> stall_answer(const Options& options) {
   auto report = measured_stalls(options.job, options.stalls);
   if (!report) return unexpected(report.error());
   StallAnswer answer{.report = *std::move(report)};
@@ -160,7 +167,8 @@ Result<StallAnswer> stall_answer(const Options& options) {
     answer.what_ifs.push_back(*parse_what_if(question, answer.report.path));
   const auto catalog = load_catalog(find_catalog(options.job.catalog));
   if (!catalog) return unexpected(catalog.error());
-  answer.advice = advice(answer.report.path, *catalog, catalog->find(options.job.type), *market);
+  answer.advice =
+      advice(answer.report.path, *catalog, catalog->find(options.job.type), *parse_market(options.stalls.market));
   answer.text = advice_text(answer.advice, options.job.type);
   return answer;
 }
@@ -174,7 +182,7 @@ void print_stalls(const StallAnswer& answer) {
 }
 
 int from_job(Options options) {
-  // What cannot be read is said before a minute of measuring.
+  if (const auto sound = check(options.stalls); !sound) return bad_input(sound.error());
   if (!options.merge.empty()) {
     if (const auto older = load_json(options.merge[0]); !older) return bad_input(older.error());
   }
@@ -261,7 +269,7 @@ void add_profile(CLI::App& program, int& code) {
                    "with --stalls: also how much slower it is with this rate, in MB/s, between the workers");
   verb->add_option(
       "--what-if", options->stalls.what_if,
-      "with --stalls: what would be faster: cache=50%,threads=4,storage=200,device=2x,machines=2; as often "
+      "with --stalls: what would be faster: cache=50%,threads=4,cores=8,storage=200,device=2x,machines=2; as often "
       "as you like");
   verb->add_option("--market", options->stalls.market, "of the money that --stalls speaks of")->capture_default_str();
   verb->add_option("--catalog", options->job.catalog, "catalogue that --type is of (default: the shipped one)");

@@ -108,11 +108,7 @@ Result<StallReport> measured_stalls(const MeasureFlags& flags, const StallFlags&
   if (!request) return unexpected(request.error());
   const int devices = flags.workers.value_or(1);
   StallQuestion question{.batch = std::max(1, request->spec.train->batch / devices), .time = request->time};
-  if (!stalls.network.empty()) {
-    const auto rate = parse_number(stalls.network);
-    if (!rate || *rate <= 0) return fail("--network '{}': want MB/s, for example 625", stalls.network);
-    question.network = megabytes_per_second(*rate);
-  }
+  if (const auto rate = parse_number(stalls.network)) question.network = megabytes_per_second(*rate);
   Folder folder;
   question.shop = {.spec = std::move(request->spec),
                    .job_text = std::move(request->job_text),
@@ -133,7 +129,7 @@ Result<void> save_profile(const std::string& path, const Json& profile) {
   return save_text(path, text);
 }
 
-Result<std::string> profile_for(const std::string& job_file, bool may_measure, std::vector<std::string>& notes) {
+Result<std::string> profile_for(const std::string& job_file, const std::string& time, std::vector<std::string>& notes) {
   const auto text = load_text(job_file);
   if (!text) return unexpected(text.error());
   const std::string path = profile_beside(job_file).string();
@@ -148,10 +144,10 @@ Result<std::string> profile_for(const std::string& job_file, bool may_measure, s
     }
     notes.push_back(fmt::format("{} is not used: {}", path, *stale));
   }
-  if (!may_measure)
+  if (time.empty())
     return fail("{}: no profile: name one with --profile or 'profile:' in the job file{}", job_file,
                 notes.empty() ? "" : "; " + notes.back());
-  const auto found = measured({.job = job_file});
+  const auto found = measured({.job = job_file, .time = time});
   if (!found) return unexpected(found.error());
   if (const auto saved = save_profile(path, found->profile); !saved) return unexpected(saved.error());
   notes.push_back(fmt::format("the job was measured on this machine: {}", path));

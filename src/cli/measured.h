@@ -35,7 +35,7 @@ Result<void> save_profile(const std::string& path, const Json& profile);
 std::string measurement_text(const JobMeasurement& found, const std::string& type);
 
 /// Path of the fresh profile beside a job file, which is taken now where there is none and that is allowed; a note says
-/// which.
-Result<std::string> profile_for(const std::string& job_file, bool may_measure, std::vector<std::string>& notes);
+/// which. `time` as in MeasureFlags; empty: it must not be taken.
+Result<std::string> profile_for(const std::string& job_file, const std::string& time, std::vector<std::string>& notes);
 
 }  // namespace mayfly::cli

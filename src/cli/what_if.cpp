@@ -25,6 +25,9 @@ Result<void> change(std::string_view key, std::string_view value, DataPath& path
   } else if (key == "threads") {
     if (!number || *number < 1) return wanted("prep threads, 1 or more");
     path.threads = *number;
+  } else if (key == "cores") {
+    if (!number || *number <= 0) return wanted("cores above 0");
+    path.cores = *number;
   } else if (key == "storage") {
     if (!number || *number <= 0) return wanted("MB/s above 0");
     path.storage = megabytes_per_second(*number);
@@ -37,7 +40,7 @@ Result<void> change(std::string_view key, std::string_view value, DataPath& path
     path.machines = static_cast<int>(*number);
     path.partitioned = true;
   } else {
-    return fail("--what-if '{}': want cache, threads, storage, device or machines", key);
+    return fail("--what-if '{}': want cache, threads, cores, storage, device or machines", key);
   }
   return {};
 }

@@ -14,8 +14,8 @@ struct WhatIf {
   DataPath path{};
 };
 
-/// "cache=50%,threads=4,storage=200,device=2x,machines=2": cached share, prep threads, storage in MB/s, the device so
-/// many times faster, machines that share their caches.
+/// "cache=50%,threads=4,cores=8,storage=200,device=2x,machines=2": cached share, prep threads, storage in MB/s, the
+/// device so many times faster, machines that share their caches.
 Result<WhatIf> parse_what_if(std::string_view text, const DataPath& path);
 
 /// The changes that are tried without being asked for.

@@ -32,9 +32,7 @@ void add_losses(const std::vector<double>& losses, double batch, int workers, st
 
 /// Losses that fall along a line can be fitted with any floor, the deepest below zero; a curve that leaves the number
 /// of steps open by more than itself says nothing.
-bool bends(const LossCurve& curve) {
-  return curve.floor >= 0 && curve.floor < curve.initial && curve.relative_sd <= 1;
-}
+bool bends(const LossCurve& curve) { return curve.floor >= 0 && curve.floor < curve.initial && curve.relative_sd <= 1; }
 
 /// Measures one thing after the other, each with its share of the time.
 class Measuring {

@@ -72,7 +72,7 @@ def strangers(start):
 def encrypted_servers(start):
     """Beyond loopback everything but gloo is TLS."""
     with network.Namespaces() as net:
-        run = start(workers=2, prefix=net.inside("a"), flags=["--interface", net.link("a")],
+        run = start(workers=2, prefix=net.inside("a"), flags=["--interface", net.link("a"), "--orphan-after", "8s"],
                     servers="count: 2, standby: 1, sync: asp")
         net.start_worker(run)
         if len(read_text(f"{run.out}/token").strip()) != 129:

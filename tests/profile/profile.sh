@@ -44,7 +44,7 @@ sed '/^name:/a profile: p.json' job.yaml > with.yaml
 want run "$mayfly" run with.yaml --as m5.large=2 --out run -y
 # Counted as no type of the catalogue: the whole catalogue is scaled from it.
 sed '/^resources:/d' job.yaml > any.yaml
-want 'plan that measures' "$mayfly" plan any.yaml --json --market on-demand --quota '*=2'
+want 'plan that measures' "$mayfly" plan any.yaml --profile-for 4s --json --market on-demand --quota '*=2'
 cp out plan.json
 has plan.json "d['basis'] == 'scaled' and d['time_s_p90'] > d['time_s']"
 touch -d '1 hour ago' any.profile.json
