@@ -201,8 +201,10 @@ int from_job(Options options) {
   }
   auto kept = keep(found->profile, options, options.merge.empty() ? "" : options.merge[0]);
   if (!kept) return bad_input(kept.error());
+  const auto fits = fitting_batch(found->profile, options.job);
   if (options.json) {
     Json json{{"profile", *kept}, {"notes", found->notes}, {"interrupted", found->interrupted}};
+    if (fits) json["largest_batch"] = fits->batch;
     if (stalls) {
       json["stalls"] = stalls_json(stalls->report);
       json["path"] = path_json(stalls->report);
@@ -213,6 +215,9 @@ int from_job(Options options) {
     return kDone;
   }
   fmt::print("{}", measurement_text(*found, options.job.type));
+  if (fits)
+    fmt::print("batches of up to {:g} samples fit the {:.4g} GB of {}, by what they take here\n", fits->batch,
+               fits->memory_mb / 1000, fits->device);
   if (stalls) print_stalls(*stalls);
   for (const std::string& text : found->notes) note(text);
   if (found->interrupted) note("interrupted: the profile holds what was measured so far");
@@ -262,6 +267,9 @@ void add_profile(CLI::App& program, int& code) {
                    "an older profile of the same job, or two to put together: types of both, measured before scaled, "
                    "newer before older")
       ->expected(1, 2);
+  verb->add_option("--memory", options->job.memory_gb,
+                   "GB of a device that batches must fit (default: the type's GPU, or this machine)")
+      ->check(CLI::PositiveNumber);
   verb->add_flag("--stalls", options->stalls.wanted,
                  "also find where time is lost (interconnect, prep, fetch) and what ends that for the least money; "
                  "takes half of the time");

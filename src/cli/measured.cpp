@@ -155,6 +155,23 @@ Result<std::string> profile_for(const std::string& job_file, const std::string& 
   return path;
 }
 
+std::optional<FittingBatch> fitting_batch(const Json& profile, const MeasureFlags& flags) {
+  const auto parsed = parse_profile(profile.dump(), "profile");
+  if (!parsed || !parsed->memory) return std::nullopt;
+  FittingBatch found{.device = "this machine"};
+  const double pages = static_cast<double>(::sysconf(_SC_PHYS_PAGES));
+  found.memory_mb = pages * static_cast<double>(::sysconf(_SC_PAGESIZE)) / 1e6;
+  const auto catalog = load_catalog(find_catalog(flags.catalog));
+  const InstanceType* type = catalog ? catalog->find(flags.type) : nullptr;
+  if (type != nullptr && type->gpu) {
+    constexpr double kMbPerGib = 1073.741824;
+    found = {.memory_mb = type->gpu->memory_gib * kMbPerGib, .device = type->gpu->model};
+  }
+  if (flags.memory_gb) found = {.memory_mb = 1000 * *flags.memory_gb, .device = "the device"};
+  found.batch = largest_batch(*parsed->memory, found.memory_mb);
+  return found;
+}
+
 std::string measurement_text(const JobMeasurement& found, const std::string& type) {
   Table table(
       {">batch", ">step, s", ">+-", ">samples/s", ">compute, s", ">wait, s", ">exchange, s", ">memory, MB", ">steps"});

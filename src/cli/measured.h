@@ -14,6 +14,7 @@ struct MeasureFlags {
   std::string type = "local";
   std::optional<int> workers{};
   std::string catalog{};
+  std::optional<double> memory_gb{};  ///< of a device that batches must fit
 };
 
 /// Flags of `profile JOB.yaml --stalls`.
@@ -31,6 +32,14 @@ Result<JobMeasurement> measured(const MeasureFlags& flags);
 /// Text that predict and plan can read; an error is a bug of whoever wrote it.
 Result<void> save_profile(const std::string& path, const Json& profile);
 
+/// The largest batch that fits a device, by what this machine held at each batch.
+struct FittingBatch {
+  double batch = 0;  ///< a power of two; 0: none fits
+  double memory_mb = 0;
+  std::string device{};  ///< "T4-16GB" or "this machine"
+};
+/// Without flags.memory_gb: the GPU's of the type, or this machine's. None: memory was not measured.
+std::optional<FittingBatch> fitting_batch(const Json& profile, const MeasureFlags& flags);
 /// A table for people.
 std::string measurement_text(const JobMeasurement& found, const std::string& type);
 

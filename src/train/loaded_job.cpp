@@ -9,6 +9,7 @@
 
 #include "data/new_file.h"
 #include "train/log.h"
+#include "train/throttle.h"
 
 namespace mayfly {
 namespace {
@@ -96,9 +97,18 @@ Result<LoadedJob> loaded_job(const Welcome& welcome, const OpenPeers& peers) {
   return loaded;
 }
 
-Result<std::shared_ptr<const Batch>> batch_at(LoadedJob& job, std::int64_t first, std::int64_t count) {
-  if (job.synthetic && job.synthetic->size() == count) return job.synthetic;
-  auto batch = job.feed.loader->batch(first, count);
+Result<std::shared_ptr<const Batch>> waited_batch(LoadedJob& job, SampleRange places, std::optional<double> cpu_share,
+                                                  std::optional<double>& wait_s) {
+  if (job.synthetic && job.synthetic->size() == places.count) {
+    wait_s = 0;
+    return job.synthetic;
+  }
+  const auto start = std::chrono::steady_clock::now();
+  Throttle throttle(cpu_share);
+  throttle.begin();
+  auto batch = job.feed.loader->batch(places.first, places.count);
+  throttle.hold();
+  wait_s = Seconds(std::chrono::steady_clock::now() - start).count();
   if (!batch) return unexpected(batch.error());
   auto made = std::make_shared<const Batch>(*std::move(batch));
   if (job.synthetic) job.synthetic = made;

@@ -36,8 +36,10 @@ using OpenPeers = std::function<Result<PeerCaches*>()>;
 /// Without `peers` the cache is its own.
 Result<LoadedJob> loaded_job(const Welcome& welcome, const OpenPeers& peers = {});
 
-/// The samples at places [first, first + count) of the order, or the synthetic ones, of which there are as many.
-Result<std::shared_ptr<const Batch>> batch_at(LoadedJob& job, std::int64_t first, std::int64_t count);
+/// The samples at these places of the order, or the synthetic ones, of which there are as many. What this thread does
+/// for them is stretched to a share of a core.
+Result<std::shared_ptr<const Batch>> waited_batch(LoadedJob& job, SampleRange places, std::optional<double> cpu_share,
+                                                  std::optional<double>& wait_s);
 /// From now on samples come from memory, where the first `count` of them lie already; prepared as the job wants it.
 Result<void> warm_up(LoadedJob& job, std::int64_t count);
 /// From now on they come from where the job says.

@@ -57,7 +57,8 @@ Result<Message> Served::work(const Lease& lease, LoadedJob& job) {
     if (const auto evaluated = evaluate(job, pushed); !evaluated) return unexpected(evaluated.error());
   }
   if (done && lease.samples > 0) {
-    const auto batch = waited_batch(lease, job, pushed);
+    const auto batch =
+        waited_batch(job, {.first = lease.first_sample, .count = lease.samples}, options_.cpu_share, pushed.wait_s);
     if (!batch) return unexpected(batch.error());
     done = train(lease, **batch, job, pushed);
   }
@@ -77,16 +78,6 @@ Result<void> Served::pull(const Lease& lease, Trainer& trainer, Pushed& pushed) 
   pushed.sample = *state;
   pushed.pull_s = since(start);
   return {};
-}
-
-Result<std::shared_ptr<const Batch>> Served::waited_batch(const Lease& lease, LoadedJob& job, Pushed& pushed) {
-  const auto start = Clock::now();
-  Throttle throttle(options_.cpu_share);
-  throttle.begin();
-  auto batch = batch_at(job, lease.first_sample, lease.samples);
-  throttle.hold();
-  pushed.wait_s = since(start);
-  return batch;
 }
 
 Result<void> Served::train(const Lease& lease, const Batch& batch, LoadedJob& job, Pushed& pushed) {

@@ -37,7 +37,6 @@ class Served {
 
  private:
   Result<void> pull(const Lease& lease, Trainer& trainer, Pushed& pushed);
-  Result<std::shared_ptr<const Batch>> waited_batch(const Lease& lease, LoadedJob& job, Pushed& pushed);
   Result<void> train(const Lease& lease, const Batch& batch, LoadedJob& job, Pushed& pushed);
 
   const Options options_;

@@ -191,7 +191,7 @@ Result<void> Worker::proceed(const Proceed& lease) {
     }
   }
   if (!lease.counts.empty()) {
-    const auto batch = waited_batch(own, done);
+    const auto batch = waited_batch(job_, own, options_.cpu_share, done.wait_s);
     if (!batch) return unexpected(batch.error());
     if (auto trained = train(lease, **batch, done); !trained) break_formation(trained.error().message);
   } else if (lease.evaluate) {
@@ -212,16 +212,6 @@ SampleRange Worker::own_part(const Proceed& lease) const {
   if (lease.counts.empty()) return {};
   const auto own = lease.counts.begin() + form_->rank;
   return {.first = std::accumulate(lease.counts.begin(), own, lease.committed), .count = *own};
-}
-
-Result<std::shared_ptr<const Batch>> Worker::waited_batch(SampleRange part, StepDone& done) {
-  const auto start = Clock::now();
-  Throttle throttle(options_.cpu_share);
-  throttle.begin();
-  auto batch = batch_at(job_, part.first, part.count);
-  throttle.hold();
-  done.wait_s = since(start);
-  return batch;
 }
 
 Result<void> Worker::train(const Proceed& lease, const Batch& batch, StepDone done) {

@@ -77,7 +77,6 @@ class Worker final : public Member {
   void settle_pending(std::int64_t committed);
   Result<void> check(const Proceed& proceed) const;
   SampleRange own_part(const Proceed& proceed) const;
-  Result<std::shared_ptr<const Batch>> waited_batch(SampleRange part, StepDone& done);
   Result<void> train(const Proceed& proceed, const Batch& batch, StepDone done);
   /// Adds up everyone's gradients and losses.
   Result<void> exchange(std::span<double> losses);
