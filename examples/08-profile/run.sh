@@ -8,4 +8,6 @@ mkdir -p "$out"
 "$1" plan "$here/job.yaml" --profile "$out/profile.json" --market on-demand -o "$out/plan.json"
 sed '/^resources:/a\
 profile: profile.json' "$here/job.yaml" > "$out/job.yaml"
-"$1" run "$out/job.yaml" --as m5.large=2 --out "$out/run" -y || [ $? -eq 4 ]
+cluster=$(/usr/bin/python3 -c 'import json, sys
+print(",".join("{type}={n}".format(**line) for line in json.load(open(sys.argv[1]))["cluster"]))' "$out/plan.json")
+"$1" run "$out/job.yaml" --plan "$out/plan.json" --as "$cluster" --out "$out/run" -y || [ $? -eq 4 ]
