@@ -143,7 +143,8 @@ TEST(DecodedPicture, ShrinksLargeJpegsWhileDecodingButNotBelowWhatIsWanted) {
 
 TEST(DecodedPicture, RefusesHalfAPicture) {
   Pixels noisy{.channels = 3, .height = 64, .width = 64};
-  for (int i = 0; i < 64 * 64 * 3; ++i) noisy.bytes.push_back(static_cast<std::uint8_t>(i * i * 37 % 251));
+  for (int i = 0; i < 64 * 64 * 3; ++i)
+    noisy.bytes.push_back(static_cast<std::uint8_t>(std::int64_t{i} * i * 37 % 251));
   for (const auto& [file, name] : {std::pair{jpeg(noisy), "JPEG"}, std::pair{png(noisy, PNG_FORMAT_RGB), "PNG"}}) {
     for (const auto size : {file.size() / 2, file.size() - 20, std::size_t{40}, std::size_t{8}}) {
       const auto cut = file.substr(0, size);
