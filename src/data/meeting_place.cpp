@@ -37,7 +37,8 @@ struct MeetingPlace::Head {
 namespace {
 
 constexpr std::size_t kPage = 4096;
-constexpr off_t kDoor = 0;  ///< the byte of the file whose lock is the door's; member m's is 1 + m
+constexpr Seconds kAskAgain{0.02};  ///< for the lock
+constexpr off_t kDoor = 0;          ///< the byte of the file whose lock is the door's; member m's is 1 + m
 
 std::size_t rounded(std::size_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
 
@@ -202,15 +203,21 @@ std::span<std::byte> MeetingPlace::part(int member) const {
   return {memory_ + rounded(sizeof(Head)) + common_bytes_ + static_cast<std::size_t>(member) * own_bytes_, own_bytes_};
 }
 
+// Asks again every little while: a waiter that is killed in the moment it is woken takes the waking with it, and
+// neither the kernel nor the C library tells the next (the lock is nobody's then, or was taken by one that saw no
+// waiters).
 bool MeetingPlace::lock() {
-  timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  const auto end =
-      time_of(Seconds(static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9) + patience_);
-  const int error = ::pthread_mutex_clocklock(&head().mutex, CLOCK_MONOTONIC, &end);
+  const auto end = std::chrono::steady_clock::now() + patience_;
+  int error = ETIMEDOUT;
+  while (error == ETIMEDOUT) {
+    const auto now = std::chrono::steady_clock::now();
+    if (now > end) return false;
+    const auto until = time_of(Seconds(now.time_since_epoch()) + kAskAgain);
+    error = ::pthread_mutex_clocklock(&head().mutex, CLOCK_MONOTONIC, &until);
+  }
   if (error == EOWNERDEAD) ::pthread_mutex_consistent(&head().mutex);
-  MAYFLY_CHECK(error == 0 || error == EOWNERDEAD || error == ETIMEDOUT, "a mutex that can be locked");
-  return error != ETIMEDOUT;
+  MAYFLY_CHECK(error == 0 || error == EOWNERDEAD, "a mutex that can be locked");
+  return true;
 }
 
 void MeetingPlace::unlock(bool changed) {
