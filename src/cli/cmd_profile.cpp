@@ -162,6 +162,7 @@ Result<StallAnswer> stall_answer(const Options& options) {
   auto report = measured_stalls(options.job, options.stalls);
   if (!report) return unexpected(report.error());
   StallAnswer answer{.report = *std::move(report)};
+  if (answer.report.rounds == 0) return answer;
   answer.what_ifs = usual_what_ifs(answer.report.path);
   for (const std::string& question : options.stalls.what_if)
     answer.what_ifs.push_back(*parse_what_if(question, answer.report.path));
@@ -196,8 +197,11 @@ int from_job(Options options) {
   if (options.stalls.wanted && !found->interrupted) {
     auto answer = stall_answer(options);
     if (!answer) return bad_input(answer.error());
-    stalls = *std::move(answer);
-    found->profile["stalls"] = stalls_json(stalls->report);
+    found->interrupted = answer->report.interrupted;
+    if (answer->report.rounds > 0) {
+      stalls = *std::move(answer);
+      found->profile["stalls"] = stalls_json(stalls->report);
+    }
   }
   auto kept = keep(found->profile, options, options.merge.empty() ? "" : options.merge[0]);
   if (!kept) return bad_input(kept.error());

@@ -107,7 +107,7 @@ Result<StallReport> measured_stalls(const MeasureFlags& flags, const StallFlags&
   auto request = request_of(flags);
   if (!request) return unexpected(request.error());
   const int devices = flags.workers.value_or(1);
-  StallQuestion question{.batch = std::max(1, request->spec.train->batch / devices), .time = request->time};
+  StallQuestion question{.batch = batch_of_each(*request->spec.train, devices), .time = request->time};
   if (const auto rate = parse_number(stalls.network)) question.network = megabytes_per_second(*rate);
   Folder folder;
   question.shop = {.spec = std::move(request->spec),

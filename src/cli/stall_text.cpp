@@ -81,6 +81,7 @@ Json what_if_json(const std::vector<WhatIf>& what_ifs) {
 
 Json advice_json(const Advice& advice, const std::string& text) {
   Json json{{"text", text}, {"bottleneck", name(advice.now.bottleneck)}, {"samples_per_s", advice.now.speed}};
+  if (advice.free_threads > 0) json["free"] = {{"prep_threads", advice.free_threads}, {"speedup", advice.free_gain}};
   if (advice.threads_enough) json["prep_threads_enough"] = *advice.threads_enough;
   if (advice.cache_enough) json["cache_enough"] = *advice.cache_enough;
   const auto fix_json = [](const Fix& fix) {

@@ -51,8 +51,8 @@ std::string sentence(const LoaderCounts& counts);
 
 /// Batches of a run, made ready while the trainer computes. Prep threads fetch samples and prepare them at once, while
 /// the bytes are at hand; where fetching makes them wait for storage, fetch threads take it over, and a bounded amount
-/// waits between the two. What comes next is told by expect() or guessed from the
-/// batches before; a wrong guess costs work, never a wrong sample. For one trainer's thread.
+/// waits between the two. What comes next is told by expect() or guessed from the batches before; a wrong guess costs
+/// work, never a wrong sample. For one trainer's thread.
 class Loader {
  public:
   /// The data set and the source must outlive it.

@@ -317,6 +317,12 @@ double cosine_factor(const ScheduleSpec& schedule, double step) {
 
 }  // namespace
 
+bool workers_wait(const TrainSpec& spec) { return !spec.servers || spec.servers->sync == ServersSpec::Sync::bsp; }
+
+int batch_of_each(const TrainSpec& spec, int workers) {
+  return workers_wait(spec) ? std::max(1, spec.batch / workers) : spec.batch;
+}
+
 double rate_factor(const ScheduleSpec& schedule, double step) {
   const double warm = step + 1 < schedule.warmup_steps ? (step + 1) / schedule.warmup_steps : 1;
   switch (schedule.kind) {

@@ -120,6 +120,11 @@ struct TrainSpec {
   bool operator==(const TrainSpec&) const = default;
 };
 
+/// For each other at every step: without servers, or where these are told so.
+bool workers_wait(const TrainSpec& spec);
+/// Samples of one worker's step where so many work; at least 1.
+int batch_of_each(const TrainSpec& spec, int workers);
+
 /// What is wrong is left in the section.
 TrainSpec read_train(Section section);
 

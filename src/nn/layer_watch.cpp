@@ -98,7 +98,8 @@ void LayerWatch::end(const at::RecordFunction& function) {
   }
   if (backward_ || --depth_ > 0 || layers_.empty()) return;
   layers_.back().forward_s += Seconds(Clock::now() - start_).count();
-  if (const double size = megabytes_of(function.outputs()); size > 0 && function.outputs()[0].toTensor().dim() > 0)
+  if (const double size = megabytes_of(function.outputs());
+      size > 0 && function.outputs()[0].isTensor() && function.outputs()[0].toTensor().dim() > 0)
     layers_.back().output_mb = size;
 }
 

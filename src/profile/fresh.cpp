@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "data/new_file.h"
 
 namespace mayfly {
 
@@ -11,15 +12,7 @@ std::filesystem::path profile_beside(const std::filesystem::path& job_file) {
   return job_file.parent_path() / (job_file.stem().string() + ".profile.json");
 }
 
-std::string text_hash(std::string_view text) {
-  // FNV-1a, 64 bits.
-  std::uint64_t hash = 0xcbf29ce484222325;
-  for (const char c : text) {
-    hash ^= static_cast<unsigned char>(c);
-    hash *= 0x100000001b3;
-  }
-  return fmt::format("{:016x}", hash);
-}
+std::string text_hash(std::string_view text) { return fmt::format("{:016x}", xxh3_of(text)); }
 
 std::string machine_name() {
   std::string model = "unknown processor";

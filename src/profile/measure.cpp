@@ -54,15 +54,9 @@ class Measuring {
   bool loader();
   bool losses();
   bool checkpoint();
-  bool waits() const {
-    const auto& servers = request_.spec.train->servers;
-    return !servers || servers->sync == ServersSpec::Sync::bsp;
-  }
+  bool waits() const { return workers_wait(*request_.spec.train); }
   /// A worker's part of a step where all of them are at work.
-  int batch() const {
-    const int all = request_.spec.train->batch;
-    return waits() ? std::max(1, all / request_.workers) : all;
-  }
+  int batch() const { return batch_of_each(*request_.spec.train, request_.workers); }
 
   std::optional<SegmentResult> measure(Segment segment, int workers, double share, const std::string& what);
   MeasuredBatch summary(const SegmentResult& result, int batch) const;
@@ -162,14 +156,21 @@ bool Measuring::work_together() {
   return true;
 }
 
+/// First a batch, to see how many samples the time is enough for.
 bool Measuring::loader() {
-  const auto& data = request_.spec.train->data;
-  if (data.files.empty()) return true;
-  for (const SampleSource source : {SampleSource::cold, SampleSource::warm}) {
-    const auto result = measure({.steps = kMostSteps, .batch = batch(), .data = source}, 1, 0.08,
-                                fmt::format("the loader, {}", name(source)));
+  if (request_.spec.train->data.files.empty()) return true;
+  constexpr double kShare = 0.05;
+  constexpr int kMostSamples = 10'000;
+  int samples = batch();
+  for (int turn = 0; turn < 2; ++turn) {
+    const auto result = measure({.steps = 1, .batch = batch(), .rehearse = samples}, 1, turn * kShare,
+                                "the data's way, stage by stage");
     if (!result) return false;
-    (source == SampleSource::cold ? found_.cold : found_.warm) = result->workers.front().used;
+    found_.stages = result->looks.front();
+    const double each = (found_.stages->read_s + found_.stages->reread_s + found_.stages->prepare_s) /
+                        static_cast<double>(std::max<std::int64_t>(1, found_.stages->rehearsed));
+    if (each > 0)
+      samples = static_cast<int>(std::clamp<double>(kShare * request_.time.count() / each, samples, kMostSamples));
   }
   return true;
 }

@@ -44,14 +44,13 @@ struct JobMeasurement {
   std::optional<MeasuredBatch> together{};  ///< one of `workers`, all at work
   int workers = 1;
   int cores = 1;  ///< of one worker
-  int fetch_threads = 2;
   Ready ready{};
   Measurement look{};  ///< into the network
   std::vector<std::int64_t> exchange_bytes{};
   LinkFit ring{};
   std::optional<double> request_mb_per_s{};  ///< what one worker draws from the servers
   std::optional<double> server_cpu_s{};      ///< per update
-  std::optional<Measurement> cold{}, warm{};
+  std::optional<Measurement> stages{};       ///< of the data's way, each by itself
   std::optional<CheckpointWritten> checkpoint{};
   double start_s = 0;
   double form_s = 0;

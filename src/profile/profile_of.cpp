@@ -25,13 +25,12 @@ Json origin_json(const JobMeasurement& found, const ProfileRequest& request) {
 
 Json job_json(const JobMeasurement& found, const ProfileRequest& request) {
   const TrainSpec& train = *request.spec.train;
-  const bool waits = !train.servers || train.servers->sync == ServersSpec::Sync::bsp;
   return {{"model", train.model.name},
           {"dataset", train.data.name},
           {"samples", found.ready.samples},
           {"parameters_mb", static_cast<double>(found.ready.parameters) * kBytesPerParameter / 1e6},
           {"tensors", std::max(1, found.look.tensors)},
-          {"sync", waits ? "bsp" : "asp"},
+          {"sync", workers_wait(train) ? "bsp" : "asp"},
           {"exchange", train.servers ? "server" : "all-reduce"}};
 }
 
@@ -77,24 +76,17 @@ std::optional<Json> memory_json(const JobMeasurement& found) {
 }
 
 Json loader_json(const JobMeasurement& found) {
-  Json loader;
-  const auto& cold = found.cold;
-  const auto& any = cold ? cold : found.warm;
-  if (!any) return loader;
-  if (any->prepared > 0 && any->prep_s > 0)
-    loader["prep_samples_per_s_per_vcpu"] = static_cast<double>(any->prepared) / any->prep_s;
-  const double threads = any->prep_threads > 0 ? found.fetch_threads : 1;
-  if (cold && cold->from_storage > 0 && cold->fetch_s > 0) {
-    const double seconds = cold->fetch_s / threads;
-    loader["fetch_samples_per_s"] = static_cast<double>(cold->from_storage) / seconds;
-    if (cold->storage_mb > 0) {
-      loader["sample_bytes"] = cold->storage_mb * 1e6 / static_cast<double>(cold->from_storage);
-      loader["storage_mb_per_s"] = cold->storage_mb / seconds;
-    }
-  }
-  if (found.warm && found.warm->fetched_mb > 0 && found.warm->fetch_s > 0)
-    loader["memory_mb_per_s"] = found.warm->fetched_mb / (found.warm->fetch_s / threads);
-  if (!loader.empty()) loader["basis"] = "measured";
+  if (!found.stages || found.stages->rehearsed == 0 || found.stages->read_s <= 0 || found.stages->prepare_s <= 0)
+    return {};
+  const Measurement& stages = *found.stages;
+  const auto samples = static_cast<double>(stages.rehearsed);
+  Json loader{{"prep_samples_per_s_per_vcpu", samples / stages.prepare_s},
+              {"fetch_samples_per_s", samples / stages.read_s},
+              {"basis", "measured"}};
+  if (stages.rehearsed_mb <= 0) return loader;
+  loader["sample_bytes"] = stages.rehearsed_mb * 1e6 / samples;
+  loader["storage_mb_per_s"] = stages.rehearsed_mb / stages.read_s;
+  if (stages.reread_s > 0) loader["memory_mb_per_s"] = stages.rehearsed_mb / stages.reread_s;
   return loader;
 }
 

@@ -177,7 +177,6 @@ StallReport Examination::report(bool interrupted) const {
                      .rounds = static_cast<int>(runs_.one.size()),
                      .steps = steps_,
                      .stalls = *stalls(runs_),
-                     .sample_count = static_cast<double>(shop_->ready().front().samples),
                      .interrupted = interrupted};
   report.path = path();
   const double together = question_.batch * question_.shop.workers;
@@ -188,16 +187,18 @@ StallReport Examination::report(bool interrupted) const {
 }
 
 Result<StallReport> Examination::run() {
-  if (auto opened = open(); !opened) return unexpected(opened.error());
-  if (auto calibrated = calibrate(); !calibrated) return unexpected(calibrated.error());
+  auto ready = open();
+  if (ready) ready = calibrate();
+  if (!ready && shop_ && shop_->interrupted()) return StallReport{.interrupted = true};
+  if (!ready) return unexpected(ready.error());
   double longest = 0;
   while (runs_.one.empty() || elapsed() + longest < question_.time.count()) {
     const double begin = elapsed();
     auto done = round();
     const bool interrupted = shop_->interrupted() || (spread_ && spread_->interrupted());
     // A round that was cut off counts for nothing; those before it do.
-    if (!done && (!interrupted || runs_.one.empty())) return unexpected(done.error());
-    if (interrupted) return report(true);
+    if (!done && !interrupted) return unexpected(done.error());
+    if (interrupted) return runs_.one.empty() ? StallReport{.interrupted = true} : report(true);
     longest = std::max(longest, elapsed() - begin);
     if (question_.progress) question_.progress(std::min(1.0, elapsed() / question_.time.count()));
   }

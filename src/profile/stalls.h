@@ -34,11 +34,11 @@ struct StallReport {
   Stalls stalls{};
   StageTimes busy{};
   DataPath path{};           ///< of the machine, as the job's loader is set
-  double sample_count = 0;   ///< of the data set
   bool interrupted = false;  ///< fewer rounds than time would have allowed
 };
 
-/// Rounds of short segments, one of each condition, until the time is over; at least one.
+/// Rounds of short segments, one of each condition, until the time is over; at least one, unless a signal came before
+/// it was done: then there are none, and nothing but `rounds` and `interrupted` means anything.
 Result<StallReport> find_stalls(const StallQuestion& question);
 
 /// `stalls` of docs/formats.md#profile.

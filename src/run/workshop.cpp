@@ -86,7 +86,7 @@ Result<void> Workshop::start() {
                            .join = address,
                            .logs = options_.directory / "logs",
                            .token = *token,
-                           .capacity = std::max(options_.workers, options_.capacity)},
+                           .capacity = options_.workers},
       [this](int launch, const Ending& ending) {
         if (leaving_ && engine_->running() == 0) loop_.stop();
         if (leaving_) return;

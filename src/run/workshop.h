@@ -28,8 +28,6 @@ struct Segment {
   int steps = 10;  ///< at most; where workers do not wait for each other, of each
   int batch = 32;  ///< samples of one worker's step
   SampleSource data = SampleSource::real;
-  bool exchange = true;
-  bool apply = true;
   bool layers = false;                    ///< a look at every layer of the network before the first step
   std::vector<std::int64_t> exchanges{};  ///< bytes of exchanges that are timed before the first step; not with servers
   int rehearse = 0;  ///< samples that the first worker reads and prepares by itself before the first step
@@ -54,7 +52,6 @@ struct SegmentResult {
   std::vector<Measurement> looks{};  ///< by worker: what was asked for before the first step
   double form_s = 0;                 ///< from the first word until everyone stood together
   double server_cpu_s = 0;           ///< of all servers
-  double commit_s = 0;               ///< of all commits, storing them
 };
 
 /// Real workers (and servers) of a job, started on this machine to be asked for segments. Every segment stands together
@@ -70,7 +67,6 @@ class Workshop {
     int workers = 1;
     int servers = 0;         ///< processes; 0: none, whatever the job says
     MachineLimits limits{};  ///< of each worker, as a machine that it plays
-    int capacity = 0;        ///< machines among which this computer's cores are dealt out; 0: as many as workers
     Seconds patience{60};    ///< for anything that should happen
   };
   /// Returns when all of them have loaded the job.

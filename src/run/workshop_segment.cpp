@@ -43,8 +43,6 @@ Result<SegmentResult> Workshop::measure(const Segment& segment, int workers) {
   Measure word{.formation = crew_->formation(),
                .data = std::string(name(segment.data)),
                .samples = std::int64_t{segment.steps} * segment.batch * static_cast<std::int64_t>(chosen.size()),
-               .exchange = segment.exchange,
-               .apply = segment.apply,
                .layers = segment.layers,
                .batch = segment.batch,
                .exchanges = segment.exchanges,
@@ -64,8 +62,7 @@ Result<SegmentResult> Workshop::measure(const Segment& segment, int workers) {
 std::unique_ptr<Crew> Workshop::make_crew(const Segment& segment, const std::vector<WorkerId>& members) {
   const auto& train = *options_.spec.train;
   const int together = segment.batch * static_cast<int>(members.size());
-  // Who keeps his gradient to himself needs no servers.
-  if (options_.servers == 0 || !segment.exchange) {
+  if (options_.servers == 0) {
     auto crew = std::make_unique<MeshCrew>(together, formation_);
     for (const WorkerId worker : members) crew->arrived(worker);
     return crew;
@@ -144,8 +141,7 @@ void Workshop::note_report(WorkerId from, const Message& message) {
 }
 
 void Workshop::commit(const Crew::Step& step) {
-  const auto start = Clock::now();
-  const TimedEvent event{Seconds(start.time_since_epoch()),
+  const TimedEvent event{Seconds(Clock::now().time_since_epoch()),
                          StepCommitted{.generation = crew_->formation(),
                                        .first_sample = static_cast<double>(step.range.first),
                                        .samples = static_cast<double>(step.range.count)}};
@@ -154,7 +150,6 @@ void Workshop::commit(const Crew::Step& step) {
   if (!stored) return lost(stored.error().message);
   crew_->commit();
   const auto now = Clock::now();
-  result_->commit_s += Seconds(now - start).count();
   result_->step_s.push_back(Seconds(now - *std::exchange(last_commit_, now)).count());
   result_->losses.push_back(step.loss);
   if (segment_ != nullptr && segment_->enough && segment_->enough(*result_)) end_ = std::min(end_, crew_->sample());

@@ -124,7 +124,7 @@ Result<void> warm_up(LoadedJob& job, std::int64_t count) {
   spec.cache_mb = kWarmCacheMb;
   Feed warm = make_feed(spec, *job.data, *job.order);
   std::vector<std::byte> raw;
-  for (std::int64_t place = 0; place < count; ++place) {
+  for (std::int64_t place = 0; place < std::min(count, job.data->size()); ++place) {
     if (auto read = warm.source().raw(job.order->sample_at(place), raw); !read) return read;
   }
   job.set_aside = std::exchange(job.feed, std::move(warm));

@@ -40,28 +40,14 @@ void forget_peak() {
 
 }  // namespace
 
-void Meter::begin(const LoaderCounts& loader) {
-  loader_ = loader;
+void Meter::begin() {
   cpu_s_ = cpu_time();
   forget_peak();
 }
 
-Measurement Meter::used(const LoaderCounts& loader) const {
+Measurement Meter::used() const {
   const auto status = load_text("/proc/self/status");
-  return {.cpu_s = cpu_time() - cpu_s_,
-          .peak_mb = status ? memory(*status, "VmHWM:") : 0,
-          .held_mb = status ? memory(*status, "VmRSS:") : 0,
-          .fetch_s = loader.fetch_s - loader_.fetch_s,
-          .prep_s = loader.prep_s - loader_.prep_s,
-          .wait_s = loader.wait_s - loader_.wait_s,
-          .fetched_mb = (loader.fetched_bytes - loader_.fetched_bytes) / 1e6,
-          .storage_mb = (loader.storage_bytes - loader_.storage_bytes) / 1e6,
-          .hits = loader.hits - loader_.hits,
-          .from_peers = loader.from_peers - loader_.from_peers,
-          .from_storage = loader.from_storage - loader_.from_storage,
-          .peers_failed = loader.peers_failed - loader_.peers_failed,
-          .prepared = loader.prepared - loader_.prepared,
-          .discarded = loader.discarded - loader_.discarded};
+  return {.cpu_s = cpu_time() - cpu_s_, .peak_mb = status ? memory(*status, "VmHWM:") : 0};
 }
 
 }  // namespace mayfly

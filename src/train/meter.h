@@ -1,6 +1,5 @@
 #pragma once
 
-#include "data/loader.h"
 #include "wire/message.h"
 
 namespace mayfly {
@@ -9,13 +8,12 @@ namespace mayfly {
 class Meter {
  public:
   /// Counts from here on.
-  void begin(const LoaderCounts& loader = {});
-  /// Processor time, memory and the loader's work since begin().
-  Measurement used(const LoaderCounts& loader) const;
+  void begin();
+  /// Processor time and memory since begin().
+  Measurement used() const;
 
  private:
-  LoaderCounts loader_{};  ///< at the beginning
-  double cpu_s_ = 0;
+  double cpu_s_ = 0;  ///< at the beginning
 };
 
 }  // namespace mayfly

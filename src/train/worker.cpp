@@ -158,7 +158,7 @@ Result<void> Worker::receive_state() {
 void Worker::settle_pending(std::int64_t committed) {
   if (!pending_) return;
   if (pending_->end() == committed && pending_->first == sample_ && pending_->samples > 0) {
-    if (!measured_ || measured_->apply) job_.trainer->apply(pending_->step, pending_->workers);
+    job_.trainer->apply(pending_->step, pending_->workers);
     loss_ = pending_->done.loss;
     hold(committed, pending_->step + 1);
   }
@@ -227,11 +227,7 @@ Result<void> Worker::train(const Proceed& lease, const Batch& batch, StepDone do
   done.compute_s = since(start);
   start = Clock::now();
   std::array<double, 1> losses = {batch.size() > 0 ? loss * share : 0};
-  if (!measured_ || measured_->exchange) {
-    if (auto summed = exchange(losses); !summed) return summed;
-  } else if (share > 0) {
-    losses[0] /= share;
-  }
+  if (auto summed = exchange(losses); !summed) return summed;
   done.exchange_s = since(start);
   done.samples = samples;
   done.loss = adds_up && samples > 0 ? losses[0] / static_cast<double>(samples) : losses[0];
@@ -272,7 +268,6 @@ void Worker::leave_formation() {
   breaker_.install(nullptr, -1);
   mesh_.reset();
   stands_ = false;
-  measured_.reset();
   job_.synthetic.reset();
   cool_down(job_);
 }

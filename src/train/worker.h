@@ -106,7 +106,6 @@ class Worker final : public Member {
   std::optional<Form> form_{};
   std::shared_ptr<Mesh> mesh_{};  ///< none while no formation stands or is being made
   bool stands_ = false;
-  std::optional<Measure> measured_{};  ///< steps of this formation are done so
   Meter meter_{};
 };
 

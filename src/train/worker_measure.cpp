@@ -12,19 +12,18 @@
 namespace mayfly {
 
 Result<void> Worker::measure(const Measure& wanted) {
-  Measurement used = meter_.used(job_.feed.loader->counts());
+  Measurement used = meter_.used();
   used.formation = wanted.formation;
   used.prep_threads = loader_options(job_.spec().data.loader, *job_.data).prep_threads;
   used.tensors = job_.trainer->tensors();
   if (auto looked = look(wanted, used); !looked) return looked;
-  measured_ = wanted;
   job_.synthetic = wanted.data == "synthetic" ? std::make_shared<const Batch>() : nullptr;
   cool_down(job_);
   if (wanted.data == "cold") forget_data(job_, std::filesystem::path(terms_.job_file).parent_path());
   if (wanted.data == "warm") {
     if (auto warm = warm_up(job_, wanted.samples); !warm) return warm;
   }
-  meter_.begin(job_.feed.loader->counts());
+  meter_.begin();
   line_.say(used);
   return {};
 }

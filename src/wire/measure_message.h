@@ -8,16 +8,14 @@ namespace mayfly {
 
 // Between a workshop and its workers: docs/protocol.md#measuring.
 
-/// To a worker that stands in a formation or is attached to servers: from now on, until the formation ends, steps are
-/// done so. Answered by Measurement, of what was used since the last Measure.
+/// To a worker that stands in a formation or is attached to servers: from now on, until the formation ends, steps
+/// are done so. Answered by Measurement, of what was used since the last Measure.
 struct Measure {
   std::int64_t formation = 0;
   /// "real"; "warm": whatever will be asked for lies in memory; "cold": whatever is cached of the data is dropped
   /// first; "synthetic": one batch, made ready beforehand, is used over and over.
   std::string data = "real";
-  std::int64_t samples = 0;  ///< that will be asked for, from the first one on
-  bool exchange = true;      ///< otherwise every worker keeps its gradient to itself; not with servers
-  bool apply = true;
+  std::int64_t samples = 0;               ///< that will be asked for, from the first one on
   bool layers = false;                    ///< look at every layer of the network once, with `batch` samples
   int batch = 1;                          ///< for the look at the layers
   std::vector<std::int64_t> exchanges{};  ///< of so many bytes, each timed; every worker of a formation takes part
@@ -29,21 +27,8 @@ struct Measure {
 struct Measurement {
   std::int64_t formation = 0;
   double cpu_s = 0;
-  double peak_mb = 0;  ///< most memory it held
-  double held_mb = 0;  ///< what it holds now
-  // The loader's.
-  double fetch_s = 0;  ///< busy, summed over threads; likewise prep_s
-  double prep_s = 0;
-  double wait_s = 0;  ///< training waited for data
-  double fetched_mb = 0;
-  double storage_mb = 0;  ///< of that, what no cache had
-  std::int64_t hits = 0;
-  std::int64_t from_peers = 0;
-  std::int64_t from_storage = 0;
-  std::int64_t peers_failed = 0;
-  std::int64_t prepared = 0;
-  std::int64_t discarded = 0;
-  int prep_threads = 0;
+  double peak_mb = 0;    ///< most memory it held
+  int prep_threads = 0;  ///< of its loader
   // Of a rehearsal.
   std::int64_t rehearsed = 0;  ///< samples
   double rehearsed_mb = 0;

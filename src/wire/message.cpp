@@ -154,22 +154,17 @@ constexpr auto table(const Drilling*) {
 
 constexpr auto table(const Measure*) {
   return named("measure", Field{"formation", &Measure::formation}, Field{"data", &Measure::data},
-               Field{"samples", &Measure::samples}, Field{"exchange", &Measure::exchange},
-               Field{"apply", &Measure::apply}, Field{"layers", &Measure::layers}, Field{"batch", &Measure::batch, 1},
-               Field{"exchanges", &Measure::exchanges}, Field{"rehearse", &Measure::rehearse});
+               Field{"samples", &Measure::samples}, Field{"layers", &Measure::layers},
+               Field{"batch", &Measure::batch, 1}, Field{"exchanges", &Measure::exchanges},
+               Field{"rehearse", &Measure::rehearse});
 }
 constexpr auto table(const Measurement*) {
   using M = Measurement;
   return named("measurement", Field{"formation", &M::formation}, Field{"cpu_s", &M::cpu_s},
-               Field{"peak_mb", &M::peak_mb}, Field{"held_mb", &M::held_mb}, Field{"fetch_s", &M::fetch_s},
-               Field{"prep_s", &M::prep_s}, Field{"wait_s", &M::wait_s}, Field{"fetched_mb", &M::fetched_mb},
-               Field{"storage_mb", &M::storage_mb}, Field{"hits", &M::hits}, Field{"from_peers", &M::from_peers},
-               Field{"from_storage", &M::from_storage}, Field{"peers_failed", &M::peers_failed},
-               Field{"prepared", &M::prepared}, Field{"discarded", &M::discarded},
-               Field{"prep_threads", &M::prep_threads}, Field{"rehearsed", &M::rehearsed},
-               Field{"rehearsed_mb", &M::rehearsed_mb}, Field{"read_s", &M::read_s}, Field{"reread_s", &M::reread_s},
-               Field{"prepare_s", &M::prepare_s}, Field{"tensors", &M::tensors}, Field{"gflops", &M::gflops},
-               Field{"layers", &M::layers}, Field{"layer_forward_s", &M::layer_forward_s},
+               Field{"peak_mb", &M::peak_mb}, Field{"prep_threads", &M::prep_threads},
+               Field{"rehearsed", &M::rehearsed}, Field{"rehearsed_mb", &M::rehearsed_mb}, Field{"read_s", &M::read_s},
+               Field{"reread_s", &M::reread_s}, Field{"prepare_s", &M::prepare_s}, Field{"tensors", &M::tensors},
+               Field{"gflops", &M::gflops}, Field{"layers", &M::layers}, Field{"layer_forward_s", &M::layer_forward_s},
                Field{"layer_backward_s", &M::layer_backward_s}, Field{"layer_parameters", &M::layer_parameters},
                Field{"layer_output_mb", &M::layer_output_mb}, Field{"exchanges_s", &M::exchanges_s});
 }
