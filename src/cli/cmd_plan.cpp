@@ -183,11 +183,11 @@ int plan(const Options& options) {
   const auto answer = make_plan(*profile, *catalog, question->request);
   if (!answer) return bad_input(answer.error());
   const Seconds took = std::chrono::steady_clock::now() - start;
-  const Context context{.profile = *profile,
-                        .catalog = *catalog,
-                        .request = question->request,
-                        .took = took,
-                        .weather = *weather ? &**weather : nullptr};
+  const PlanContext context{.profile = *profile,
+                            .catalog = *catalog,
+                            .request = question->request,
+                            .took = took,
+                            .weather = *weather ? &**weather : nullptr};
   Json document = std::visit([&](const auto& result) { return plan_json(context, result); }, *answer);
   for (const auto& text : question->notes) document["notes"].push_back(text);
   if (!options.output.empty()) {

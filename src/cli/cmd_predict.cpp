@@ -9,6 +9,7 @@
 #include "predict/regression.h"
 #include "predict/serverless.h"
 #include "predict/worker.h"
+#include "report/plan_json.h"
 
 namespace mayfly::cli {
 namespace {

@@ -112,20 +112,6 @@ Result<std::optional<Target>> TargetOptions::target() const {
   return std::optional<Target>();
 }
 
-void put(Json& json, const std::string& key, const Estimate& estimate) {
-  json[key] = estimate.middle;
-  if (estimate.p10) json[key + "_p10"] = *estimate.p10;
-  if (estimate.p90) json[key + "_p90"] = *estimate.p90;
-}
-
-Json breakdown_json(const Speed& speed) {
-  Json json = Json::object();
-  for (std::size_t i = 0; i < kParts; ++i) {
-    if (speed.breakdown[i] > 0) json[std::string(name(static_cast<Part>(i)))] = speed.breakdown[i];
-  }
-  return json;
-}
-
 std::optional<std::string> old_prices(const Catalog& catalog, const std::vector<std::string>& types, Market market) {
   const auto now = std::chrono::system_clock::now();
   const auto today = std::chrono::duration_cast<std::chrono::days>(now.time_since_epoch()).count();

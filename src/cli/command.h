@@ -72,10 +72,6 @@ struct TargetOptions {
   Result<std::optional<Target>> target() const;
 };
 
-/// `key`, and `key_p10`, `key_p90` (before the unit) where a band is known: time_s, time_s_p10, time_s_p90.
-void put(Json& json, const std::string& key, const Estimate& estimate);
-Json breakdown_json(const Speed& speed);
-
 /// Warnings about prices older than a year, for the types named; one line.
 std::optional<std::string> old_prices(const Catalog& catalog, const std::vector<std::string>& types, Market market);
 

@@ -12,87 +12,6 @@
 namespace mayfly::cli {
 namespace {
 
-Json lines_json(const std::vector<PlanLine>& lines) {
-  Json json = Json::array();
-  for (const PlanLine& line : lines) {
-    json.push_back({{"type", line.type},
-                    {"market", name(line.market)},
-                    {"zone", line.zone.empty() ? Json() : Json(line.zone)},
-                    {"n", line.count},
-                    {"usd_per_hour", line.rate.value}});
-  }
-  return json;
-}
-
-Json or_null(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
-
-void put_risk(Json& json, const Risk& risk) {
-  const auto put_chance = [&](const std::string& key, const std::optional<Estimate>& chance) {
-    json[key] = chance ? Json(chance->middle) : Json();
-    if (!chance) return;
-    json[key + "_p10"] = *chance->p10;
-    json[key + "_p90"] = *chance->p90;
-  };
-  put_chance("deadline_probability", risk.in_time);
-  if (risk.in_budget) put_chance("budget_probability", risk.in_budget);
-  json["cost_usd_p50"] = or_null(risk.cost_p50);
-  json["cost_usd_p95"] = or_null(risk.cost_p95);
-}
-
-Json option_json(const PlanOption& option) {
-  Json json{{"cluster", lines_json(option.cluster)}, {"servers", lines_json(option.servers)}};
-  if (option.fleet) {
-    json["platform"] = option.platform;
-    json["functions"] = option.fleet->functions;
-    json["memory_mib"] = option.fleet->memory_mib;
-  }
-  json["time_s"] = option.time;
-  json["cost_usd"] = option.cost;
-  if (option.risk) put_risk(json, *option.risk);
-  return json;
-}
-
-/// The plan's own, with what it was tried on.
-void put_weather(Json& json, const Context& context, const PlanOption& option) {
-  if (!option.risk) return;
-  put_risk(json, *option.risk);
-  json["risk"] = {{"trace", context.weather->trace.name},
-                  {"observation", name(context.weather->trace.observation)},
-                  {"duration_s", context.weather->trace.duration.count()},
-                  {"policy", name(context.weather->options.policy)},
-                  {"windows", option.risk->windows},
-                  {"resamples", option.risk->resamples},
-                  {"time_s_p50", or_null(option.risk->time_p50)},
-                  {"time_s_p95", or_null(option.risk->time_p95)},
-                  {"confidence", or_null(context.request.confidence)},
-                  {"from_now", context.weather->options.now.has_value()},
-                  {"seed", context.weather->options.seed}};
-}
-
-Json options_json(const std::vector<PlanOption>& options) {
-  Json json = Json::array();
-  for (const PlanOption& option : options) json.push_back(option_json(option));
-  return json;
-}
-
-Json target_json(const Target& target) {
-  if (const auto* loss = std::get_if<ToLoss>(&target)) return {{"loss", loss->loss}};
-  if (const auto* epochs = std::get_if<ForEpochs>(&target)) return {{"epochs", epochs->epochs}};
-  return {{"steps", std::get<ForSteps>(target).steps}};
-}
-
-Json header_json(const Context& context, bool feasible) {
-  Json json{{"format", "mayfly-plan/1"},
-            {"feasible", feasible},
-            {"profile", context.profile.name},
-            {"catalog", context.catalog.name},
-            {"predictor", name(context.request.predictor)},
-            {"target", target_json(context.request.target)}};
-  json["deadline_s"] = context.request.deadline ? Json(context.request.deadline->count()) : Json();
-  json["budget_usd"] = context.request.budget ? Json(context.request.budget->value) : Json();
-  return json;
-}
-
 std::string lines_text(const std::vector<PlanLine>& lines) {
   std::string text;
   for (const PlanLine& line : lines) {
@@ -122,14 +41,14 @@ std::string machines_text(const PlanOption& option) {
   return lines_text(option.cluster);
 }
 
-std::string row_deadline(const Context& context, const PlanOption& option) {
+std::string row_deadline(const PlanContext& context, const PlanOption& option) {
   if (!context.request.deadline) return "";
   const Seconds elapsed = context.request.progress ? context.request.progress->elapsed : Seconds{0};
   const Seconds slack = *context.request.deadline - elapsed - Seconds(option.time);
   return slack.count() >= 0 ? format_duration(slack) : "late";
 }
 
-Table options_table(const Context& context, const std::vector<PlanOption>& options, const PlanOption& chosen,
+Table options_table(const PlanContext& context, const std::vector<PlanOption>& options, const PlanOption& chosen,
                     std::size_t most) {
   Table table({"MACHINES", "MARKET", "SERVERS", ">USD/h", ">TIME", ">SLACK", ">COST USD", "CHOSEN"});
   std::size_t shown = 0;
@@ -147,7 +66,7 @@ Table options_table(const Context& context, const std::vector<PlanOption>& optio
 std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
 /// "kept in 93.1 % of 4,000 windows of p3 (8 of 10 within 90.2 .. 95.3)" and what they cost.
-std::string risk_text(const Context& context, const PlanOption& option) {
+std::string risk_text(const PlanContext& context, const PlanOption& option) {
   const Risk& risk = *option.risk;
   const auto kept = [&](const char* what, const Estimate& share) {
     return fmt::format("  {:<11} kept in {} of {} windows of {}{} (8 of 10 within {:.1f} .. {:.1f})\n", what,
@@ -170,7 +89,7 @@ std::string risk_text(const Context& context, const PlanOption& option) {
   return out;
 }
 
-std::string promise(const Context& context) {
+std::string promise(const PlanContext& context) {
   std::string text = words(context.request.target);
   if (context.request.deadline) text += " within " + format_duration(*context.request.deadline);
   if (context.request.budget) text += fmt::format(" for at most {:.2f} USD", context.request.budget->value);
@@ -180,65 +99,7 @@ std::string promise(const Context& context) {
 
 }  // namespace
 
-Json plan_json(const Context& context, const Plan& plan) {
-  Json json = header_json(context, true);
-  json["cluster"] = lines_json(plan.chosen.cluster);
-  json["servers"] = lines_json(plan.chosen.servers);
-  if (plan.chosen.fleet) {
-    json["platform"] = plan.chosen.platform;
-    json["functions"] = plan.chosen.fleet->functions;
-    json["memory_mib"] = plan.chosen.fleet->memory_mib;
-    json["restarts"] = plan.functions->restarts;
-  }
-  if (!context.request.existing.empty()) {
-    json["addition"] = Json::array();
-    for (const auto& [type, count] : plan.addition) json["addition"].push_back({{"type", type}, {"n", count}});
-    json["addition_cost_usd"] = plan.chosen.added_cost;
-  }
-  put(json, "time_s", plan.time);
-  put(json, "cost_usd", plan.cost);
-  put_weather(json, context, plan.chosen);
-  json["usd_per_hour"] = plan.chosen.hourly;
-  json["basis"] = name(plan.basis);
-  json["iterations"] = plan.iterations;
-  if (plan.speed) {
-    json["step_s"] = 1 / plan.speed->updates_per_s;
-    json["samples_per_s"] = plan.speed->samples_per_s;
-    json["wa_batch"] = plan.speed->batch;
-    json["convergence_coefficient"] = plan.speed->cc;
-    json["bottleneck"] = name(plan.speed->bottleneck());
-    json["breakdown_s"] = breakdown_json(*plan.speed);
-  }
-  json["search"] = {{"method", plan.search},
-                    {"evaluated", plan.evaluated},
-                    {"time_s", context.took.count()},
-                    {"optimal", plan.optimal},
-                    {"gap", context.request.confidence ? Json() : Json(plan.gap)}};
-  if (plan.assessed > 0) json["search"]["assessed"] = plan.assessed;
-  json["saving"] = Json::object();
-  if (plan.on_demand_cost) json["saving"]["on_demand_cost_usd"] = *plan.on_demand_cost;
-  if (plan.all_fastest) json["saving"]["all_fastest"] = option_json(*plan.all_fastest);
-  if (plan.all_slowest) json["saving"]["all_slowest"] = option_json(*plan.all_slowest);
-  json["ties"] = options_json(plan.ties);
-  json["runners_up"] = options_json(plan.runners_up);
-  json["frontier"] = options_json(plan.frontier);
-  json["considered"] = options_json(plan.considered);
-  json["notes"] = plan.notes;
-  return json;
-}
-
-Json plan_json(const Context& context, const Infeasible& answer) {
-  Json json = header_json(context, false);
-  json["binding"] = answer.binding;
-  json["reason"] = answer.reason;
-  json["nearest"] = answer.nearest ? option_json(*answer.nearest) : Json::object();
-  if (answer.nearest_loss) json["nearest"]["loss"] = *answer.nearest_loss;
-  json["search"] = {{"method", name(context.request.search)}, {"time_s", context.took.count()}};
-  json["notes"] = answer.notes;
-  return json;
-}
-
-std::string plan_text(const Context& context, const Plan& plan, bool colour) {
+std::string plan_text(const PlanContext& context, const Plan& plan, bool colour) {
   const auto bold = [&](const std::string& text) { return colour ? "\033[1m" + text + "\033[0m" : text; };
   std::string out = fmt::format("{}: {}\n\n", context.profile.name, promise(context));
   constexpr std::size_t kShown = 10;
@@ -321,7 +182,7 @@ std::string plan_text(const Context& context, const Plan& plan, bool colour) {
   return out;
 }
 
-std::string plan_text(const Context& context, const Infeasible& answer, bool) {
+std::string plan_text(const PlanContext& context, const Infeasible& answer, bool) {
   std::string out = fmt::format("No plan keeps this promise: {}: {}\n", context.profile.name, promise(context));
   out += fmt::format("  binds    {}: {}\n", answer.binding, answer.reason);
   if (answer.nearest) {

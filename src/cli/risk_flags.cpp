@@ -8,22 +8,6 @@
 
 namespace mayfly::cli {
 
-std::vector<std::string> PlanWeather::notes(const Profile& profile, const PlanRequest& request) const {
-  std::vector<std::string> notes;
-  if (request.spot_types)
-    notes.push_back(fmt::format("of the spot market only what trace {} covers: {}", trace.name,
-                                fmt::join(*request.spot_types, ", ")));
-  if (!profile.pipeline && !profile.recovery)
-    notes.push_back(
-        fmt::format("profile {} says nothing of what a change of the cluster costs (recovery_s): changes "
-                    "are taken to be free",
-                    profile.name));
-  if (trace.observation == Observation::probe)
-    notes.push_back(
-        fmt::format("trace {} holds launch probes: what a request would have got, not what was kept", trace.name));
-  return notes;
-}
-
 void RiskFlags::add_to(CLI::App& verb) {
   verb.add_option("--trace", trace, "trace to try plans on: a file, or the name of a shipped one");
   verb.add_option("--confidence", confidence,

@@ -5,18 +5,9 @@
 #include <string>
 
 #include "cli/trace_flags.h"
-#include "simulate/risk.h"
+#include "report/plan_json.h"
 
 namespace mayfly::cli {
-
-/// The trace a plan is tried on, and how.
-struct PlanWeather {
-  Trace trace{};
-  RiskOptions options{};
-
-  /// What is left out of the answer.
-  std::vector<std::string> notes(const Profile& profile, const PlanRequest& request) const;
-};
 
 /// `--trace` of plan and what goes with it.
 struct RiskFlags {

@@ -85,10 +85,10 @@ Result<std::optional<NoPlan>> make_own_plan(Question& question, RunSetup& setup)
   const auto start = std::chrono::steady_clock::now();
   const auto answer = make_plan(*setup.profile, setup.catalog, question.request);
   if (!answer) return unexpected(answer.error());
-  const Context context{.profile = *setup.profile,
-                        .catalog = setup.catalog,
-                        .request = question.request,
-                        .took = std::chrono::steady_clock::now() - start};
+  const PlanContext context{.profile = *setup.profile,
+                            .catalog = setup.catalog,
+                            .request = question.request,
+                            .took = std::chrono::steady_clock::now() - start};
   const bool colour = ::isatty(STDOUT_FILENO) != 0;
   if (const auto* no = std::get_if<Infeasible>(&*answer)) return NoPlan{plan_text(context, *no, colour)};
   const Plan& plan = std::get<Plan>(*answer);

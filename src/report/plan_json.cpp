@@ -1,0 +1,179 @@
+#include "report/plan_json.h"
+
+#include <fmt/format.h>
+
+namespace mayfly {
+namespace {
+
+Json lines_json(const std::vector<PlanLine>& lines) {
+  Json json = Json::array();
+  for (const PlanLine& line : lines) {
+    json.push_back({{"type", line.type},
+                    {"market", name(line.market)},
+                    {"zone", line.zone.empty() ? Json() : Json(line.zone)},
+                    {"n", line.count},
+                    {"usd_per_hour", line.rate.value}});
+  }
+  return json;
+}
+
+Json or_null(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
+
+void put_risk(Json& json, const Risk& risk) {
+  const auto put_chance = [&](const std::string& key, const std::optional<Estimate>& chance) {
+    json[key] = chance ? Json(chance->middle) : Json();
+    if (!chance) return;
+    json[key + "_p10"] = *chance->p10;
+    json[key + "_p90"] = *chance->p90;
+  };
+  put_chance("deadline_probability", risk.in_time);
+  if (risk.in_budget) put_chance("budget_probability", risk.in_budget);
+  json["cost_usd_p50"] = or_null(risk.cost_p50);
+  json["cost_usd_p95"] = or_null(risk.cost_p95);
+}
+
+Json option_json(const PlanOption& option) {
+  Json json{{"cluster", lines_json(option.cluster)}, {"servers", lines_json(option.servers)}};
+  if (option.fleet) {
+    json["platform"] = option.platform;
+    json["functions"] = option.fleet->functions;
+    json["memory_mib"] = option.fleet->memory_mib;
+  }
+  json["time_s"] = option.time;
+  json["cost_usd"] = option.cost;
+  if (option.risk) put_risk(json, *option.risk);
+  return json;
+}
+
+/// The plan's own, with what it was tried on.
+void put_weather(Json& json, const PlanContext& context, const PlanOption& option) {
+  if (!option.risk) return;
+  put_risk(json, *option.risk);
+  json["risk"] = {{"trace", context.weather->trace.name},
+                  {"observation", name(context.weather->trace.observation)},
+                  {"duration_s", context.weather->trace.duration.count()},
+                  {"policy", name(context.weather->options.policy)},
+                  {"windows", option.risk->windows},
+                  {"resamples", option.risk->resamples},
+                  {"time_s_p50", or_null(option.risk->time_p50)},
+                  {"time_s_p95", or_null(option.risk->time_p95)},
+                  {"confidence", or_null(context.request.confidence)},
+                  {"from_now", context.weather->options.now.has_value()},
+                  {"seed", context.weather->options.seed}};
+}
+
+Json options_json(const std::vector<PlanOption>& options) {
+  Json json = Json::array();
+  for (const PlanOption& option : options) json.push_back(option_json(option));
+  return json;
+}
+
+Json target_json(const Target& target) {
+  if (const auto* loss = std::get_if<ToLoss>(&target)) return {{"loss", loss->loss}};
+  if (const auto* epochs = std::get_if<ForEpochs>(&target)) return {{"epochs", epochs->epochs}};
+  return {{"steps", std::get<ForSteps>(target).steps}};
+}
+
+Json header_json(const PlanContext& context, bool feasible) {
+  Json json{{"format", "mayfly-plan/1"},
+            {"feasible", feasible},
+            {"profile", context.profile.name},
+            {"catalog", context.catalog.name},
+            {"predictor", name(context.request.predictor)},
+            {"target", target_json(context.request.target)}};
+  json["deadline_s"] = context.request.deadline ? Json(context.request.deadline->count()) : Json();
+  json["budget_usd"] = context.request.budget ? Json(context.request.budget->value) : Json();
+  return json;
+}
+
+}  // namespace
+
+std::vector<std::string> PlanWeather::notes(const Profile& profile, const PlanRequest& request) const {
+  std::vector<std::string> notes;
+  if (request.spot_types)
+    notes.push_back(fmt::format("of the spot market only what trace {} covers: {}", trace.name,
+                                fmt::join(*request.spot_types, ", ")));
+  if (!profile.pipeline && !profile.recovery)
+    notes.push_back(
+        fmt::format("profile {} says nothing of what a change of the cluster costs (recovery_s): changes "
+                    "are taken to be free",
+                    profile.name));
+  if (trace.observation == Observation::probe)
+    notes.push_back(
+        fmt::format("trace {} holds launch probes: what a request would have got, not what was kept", trace.name));
+  return notes;
+}
+
+Json plan_json(const PlanContext& context, const Plan& plan) {
+  Json json = header_json(context, true);
+  json["cluster"] = lines_json(plan.chosen.cluster);
+  json["servers"] = lines_json(plan.chosen.servers);
+  if (plan.chosen.fleet) {
+    json["platform"] = plan.chosen.platform;
+    json["functions"] = plan.chosen.fleet->functions;
+    json["memory_mib"] = plan.chosen.fleet->memory_mib;
+    json["restarts"] = plan.functions->restarts;
+  }
+  if (!context.request.existing.empty()) {
+    json["addition"] = Json::array();
+    for (const auto& [type, count] : plan.addition) json["addition"].push_back({{"type", type}, {"n", count}});
+    json["addition_cost_usd"] = plan.chosen.added_cost;
+  }
+  put(json, "time_s", plan.time);
+  put(json, "cost_usd", plan.cost);
+  put_weather(json, context, plan.chosen);
+  json["usd_per_hour"] = plan.chosen.hourly;
+  json["basis"] = name(plan.basis);
+  json["iterations"] = plan.iterations;
+  if (plan.speed) {
+    json["step_s"] = 1 / plan.speed->updates_per_s;
+    json["samples_per_s"] = plan.speed->samples_per_s;
+    json["wa_batch"] = plan.speed->batch;
+    json["convergence_coefficient"] = plan.speed->cc;
+    json["bottleneck"] = name(plan.speed->bottleneck());
+    json["breakdown_s"] = breakdown_json(*plan.speed);
+  }
+  json["search"] = {{"method", plan.search},
+                    {"evaluated", plan.evaluated},
+                    {"time_s", context.took.count()},
+                    {"optimal", plan.optimal},
+                    {"gap", context.request.confidence ? Json() : Json(plan.gap)}};
+  if (plan.assessed > 0) json["search"]["assessed"] = plan.assessed;
+  json["saving"] = Json::object();
+  if (plan.on_demand_cost) json["saving"]["on_demand_cost_usd"] = *plan.on_demand_cost;
+  if (plan.all_fastest) json["saving"]["all_fastest"] = option_json(*plan.all_fastest);
+  if (plan.all_slowest) json["saving"]["all_slowest"] = option_json(*plan.all_slowest);
+  json["ties"] = options_json(plan.ties);
+  json["runners_up"] = options_json(plan.runners_up);
+  json["frontier"] = options_json(plan.frontier);
+  json["considered"] = options_json(plan.considered);
+  json["notes"] = plan.notes;
+  return json;
+}
+
+Json plan_json(const PlanContext& context, const Infeasible& answer) {
+  Json json = header_json(context, false);
+  json["binding"] = answer.binding;
+  json["reason"] = answer.reason;
+  json["nearest"] = answer.nearest ? option_json(*answer.nearest) : Json::object();
+  if (answer.nearest_loss) json["nearest"]["loss"] = *answer.nearest_loss;
+  json["search"] = {{"method", name(context.request.search)}, {"time_s", context.took.count()}};
+  json["notes"] = answer.notes;
+  return json;
+}
+
+void put(Json& json, const std::string& key, const Estimate& estimate) {
+  json[key] = estimate.middle;
+  if (estimate.p10) json[key + "_p10"] = *estimate.p10;
+  if (estimate.p90) json[key + "_p90"] = *estimate.p90;
+}
+
+Json breakdown_json(const Speed& speed) {
+  Json json = Json::object();
+  for (std::size_t i = 0; i < kParts; ++i) {
+    if (speed.breakdown[i] > 0) json[std::string(name(static_cast<Part>(i)))] = speed.breakdown[i];
+  }
+  return json;
+}
+
+}  // namespace mayfly
