@@ -132,7 +132,7 @@ Result<void> save_profile(const std::string& path, const Json& profile) {
 Result<std::string> profile_for(const std::string& job_file, const std::string& time, std::vector<std::string>& notes) {
   const auto text = load_text(job_file);
   if (!text) return unexpected(text.error());
-  const std::string path = profile_beside(job_file).string();
+  std::string path = profile_beside(job_file).string();
   std::error_code error;
   if (std::filesystem::exists(path, error)) {
     const auto profile = load_profile(path);

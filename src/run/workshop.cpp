@@ -103,7 +103,7 @@ Result<void> Workshop::start() {
         !started)
       return started;
   }
-  const auto all = static_cast<std::size_t>(options_.workers + options_.servers);
+  const auto all = static_cast<std::size_t>(options_.workers) + static_cast<std::size_t>(options_.servers);
   return wait_until(
       [this, all] {
         return people_.size() == all &&
