@@ -90,6 +90,8 @@ class Runner {
   void check_formation();
   void check_silence();
   void check_checkpoint();
+  /// Whether there is still something to save.
+  void check_saving();
   /// Servers that will be taken with what nobody else holds.
   void check_last_holders();
   /// Before this one is taken.

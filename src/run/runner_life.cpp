@@ -191,6 +191,7 @@ void Runner::pulse() {
   if (!held_up) check_silence();
   check_formation();
   check_checkpoint();
+  check_saving();
   check_last_holders();
   // A machine that had its notice is not needed once the others train without it, or what it holds is saved.
   if (crew_->training() || (!checkpoint_asked_ && crew_->sample() <= checkpoint_sample_)) {
@@ -250,6 +251,14 @@ void Runner::check_checkpoint() {
   if (now() - checkpoint_time_ < interval) return;
   request_checkpoint();
   deliver();
+}
+
+void Runner::check_saving() {
+  if (phase_ != Phase::saving || ended_) return;
+  const bool nobody =
+      std::none_of(members_.begin(), members_.end(), [](const auto& entry) { return entry.second.joined; });
+  // Whoever held more than the newest checkpoint is lost, and nobody comes any more.
+  if (nobody || crew_->sample() <= checkpoint_sample_) end(RunEnd::stopped);
 }
 
 void Runner::stop(int) {

@@ -242,7 +242,10 @@ def the_controller_at_the_very_end(start):
 def a_stranger_that_joins_and_goes(start):
     run = start(workers=2)
     guest = network.enter(run, "lo")
+    lost = len(run.events("lost"))
     run.hit(guest.pid)
+    # Before that it may be the only one who holds anything, and stopping then saves nothing.
+    run.wait("its loss", lambda: len(run.events("lost")) > lost)
     run.finish()
     guest.wait(HANG_S)
 

@@ -297,6 +297,10 @@ class Run:
             self.progress()
             self.training(1)
             self.front.send_signal(signal.SIGINT)
+        return self.end()
+
+    def end(self):
+        """Waits until it is over, and looks at what it left."""
         try:
             code = self.front.wait(HANG_S)
         except subprocess.TimeoutExpired:

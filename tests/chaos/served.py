@@ -2,7 +2,7 @@
 import signal
 import time
 
-from harness import Failure
+from harness import Failure, read_text
 
 CASES = {}
 
@@ -61,6 +61,20 @@ def a_server_without_a_standby(start):
         time.sleep(run.random.uniform(0, 1))
         run.kill_servers(1)
     run.finish()
+
+
+@case
+def a_server_that_goes_while_its_state_is_saved(start):
+    """Nobody holds more than the checkpoint any more, so the run ends with that instead of waiting for a saver."""
+    run = start(workers=2, checkpoint="every: 1s", servers="count: 1, sync: asp")
+    run.progress()
+    run.wait("a checkpoint", lambda: run.events("checkpointed"))
+    server = run.servers()
+    run.hit(server, signal.SIGSTOP)
+    run.front.send_signal(signal.SIGINT)
+    run.wait("the saving", lambda: "saving" in read_text(f"{run.folder}/err.0"))
+    run.hit(server)
+    run.end()
 
 
 @case
