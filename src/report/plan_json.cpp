@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 namespace mayfly {
 namespace {
 
@@ -86,6 +88,23 @@ Json header_json(const PlanContext& context, bool feasible) {
   return json;
 }
 
+/// The loss along the way, where the profile has a curve and the way begins at its start.
+Json course_json(const PlanContext& context, const Plan& plan) {
+  constexpr int kPoints = 40;
+  Json course = Json::array();
+  if (!context.profile.loss || !plan.speed || context.request.progress) return course;
+  int workers = 0;
+  for (const PlanLine& line : plan.chosen.cluster) workers += line.count;
+  const LossConditions at{plan.speed->batch, workers, plan.speed->cc,
+                          context.request.sync.value_or(context.profile.sync)};
+  for (int i = 1; i <= kPoints; ++i) {
+    const double steps = plan.iterations * i / kPoints;
+    const double loss = loss_after(*context.profile.loss, at, steps);
+    if (std::isfinite(loss)) course.push_back({{"time_s", steps / plan.speed->updates_per_s}, {"loss", loss}});
+  }
+  return course;
+}
+
 }  // namespace
 
 std::vector<std::string> PlanWeather::notes(const Profile& profile, const PlanRequest& request) const {
@@ -147,6 +166,7 @@ Json plan_json(const PlanContext& context, const Plan& plan) {
   json["runners_up"] = options_json(plan.runners_up);
   json["frontier"] = options_json(plan.frontier);
   json["considered"] = options_json(plan.considered);
+  json["course"] = course_json(context, plan);
   json["notes"] = plan.notes;
   return json;
 }

@@ -103,6 +103,7 @@ class World {
     }
     tell(StepCommitted{generation_, controller_.committed(), samples});
     mark(to);
+    if (options_.milestones) result_.spendings.push_back({to, controller_.spent()});
   }
 
   void mark(Seconds time) {

@@ -53,6 +53,13 @@ struct Milestone {
   bool operator==(const Milestone&) const = default;
 };
 
+/// Money spent so far; straight lines between.
+struct Spending {
+  Seconds time{};
+  Usd spent{};
+  bool operator==(const Spending&) const = default;
+};
+
 struct Replay {
   double samples = 0;
   Usd cost{};
@@ -64,7 +71,8 @@ struct Replay {
   int preemptions = 0;
   std::vector<Moment> moments{};
   std::vector<std::string> journal{};
-  std::vector<Milestone> milestones{};  ///< where asked for
+  std::vector<Milestone> milestones{};  ///< where asked for, as are spendings
+  std::vector<Spending> spendings{};
 };
 
 /// What would have happened: the controller that will run, driven by the trace with simulated time. Machines beyond the
