@@ -132,12 +132,4 @@ std::string run_text(const RunView& view) {
   return text + (what_to_do.empty() ? "" : "\n" + what_to_do);
 }
 
-Json run_json(const RunView& view) {
-  Json json{{"directory", view.directory.string()}, {"state", name(view.life)}};
-  if (!view.status) return json;
-  const Json status = status_json(*view.status);
-  for (const auto& [key, value] : status.items()) json[key] = value;
-  return json;
-}
-
 }  // namespace mayfly::cli

@@ -16,7 +16,4 @@ std::string runs_text(const std::vector<RunView>& views);
 /// All there is to know of one, and what can be done with it.
 std::string run_text(const RunView& view);
 
-/// The status document with `directory` and `state` in front.
-Json run_json(const RunView& view);
-
 }  // namespace mayfly::cli

@@ -109,6 +109,19 @@ RunView view_run(const std::filesystem::path& directory) {
   return view;
 }
 
+Json run_json(const RunView& view) {
+  Json json{{"directory", view.directory.string()}, {"state", name(view.life)}};
+  if (!view.status) return json;
+  const Json status = status_json(*view.status);
+  for (const auto& [key, value] : status.items()) json[key] = value;
+  return json;
+}
+
+std::string run_name(const std::filesystem::path& directory) {
+  const auto whole = std::filesystem::absolute(directory).lexically_normal();
+  return (whole.has_filename() ? whole : whole.parent_path()).filename().string();  // "runs/count/"
+}
+
 Result<std::vector<RunView>> view_runs(const std::filesystem::path& folder) {
   std::error_code error;
   std::vector<RunView> views;

@@ -49,6 +49,11 @@ struct RunView {
 };
 RunView view_run(const std::filesystem::path& directory);
 
+/// The status document with `directory` and `state` in front.
+Json run_json(const RunView& view);
+/// What its folder is called, however its path is written.
+std::string run_name(const std::filesystem::path& directory);
+
 /// Of every run in a folder, by name; what is no run is passed over.
 Result<std::vector<RunView>> view_runs(const std::filesystem::path& folder);
 

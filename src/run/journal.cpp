@@ -8,11 +8,13 @@
 
 namespace mayfly {
 
-Result<Journal> Journal::create(const std::filesystem::path& path, const std::string& job) {
+Result<Journal> Journal::create(const std::filesystem::path& path, const std::string& job, UsdPerHour standing) {
   std::unique_ptr<std::FILE, Close> file(std::fopen(path.c_str(), "we"));
   if (!file) return fail("{}: cannot write: {}", path.string(), std::strerror(errno));
   Journal journal(std::move(file));
-  journal.write(Json{{"format", "mayfly-journal/1"}, {"job", job}}.dump());
+  Json head{{"format", "mayfly-journal/1"}, {"job", job}};
+  if (standing.value > 0) head["standing_usd_per_hour"] = standing.value;
+  journal.write(head.dump());
   return journal;
 }
 

@@ -16,7 +16,8 @@ namespace mayfly {
 class Journal {
  public:
   /// Written anew: the store has everything that was in an older one.
-  static Result<Journal> create(const std::filesystem::path& path, const std::string& job);
+  /// `standing`: what is paid whatever machines there are.
+  static Result<Journal> create(const std::filesystem::path& path, const std::string& job, UsdPerHour standing = {});
 
   /// What the controller recorded about an event, its own line first.
   void add(const TimedEvent& event, const std::vector<std::string>& records);

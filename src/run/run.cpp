@@ -36,7 +36,8 @@ Result<RunSummary> drive(const RunInputs& inputs, const RunCalls& calls) {
   if (format != kFormat)
     return fail("{}: format {}, want {}", (inputs.directory / "state.db").string(), format, kFormat);
   if (const auto noted = store->note("format", kFormat); !noted) return unexpected(noted.error());
-  auto journal = Journal::create(inputs.directory / "journal.jsonl", inputs.spec.name);
+  auto journal = Journal::create(inputs.directory / "journal.jsonl", inputs.spec.name,
+                                 inputs.servers.price * static_cast<double>(inputs.servers.count));
   if (!journal) return unexpected(journal.error());
   Runner runner(inputs, calls, *std::move(store), *std::move(journal));
   return runner.run();

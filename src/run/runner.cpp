@@ -14,6 +14,9 @@ namespace {
 
 /// Losses this close together are answered by one decision.
 constexpr Seconds kSettle{0.005};
+/// Time between two losses in the journal: at first, and as a share of the run's time.
+constexpr Seconds kReadingEvery{1};
+constexpr double kReadings = 2000;
 
 ControllerOptions controller_options(const RunInputs& inputs) {
   // The number of samples is told as soon as it is known.
@@ -175,10 +178,18 @@ void Runner::learn(const Crew::Step& step, Seconds commit) {
     accuracy_ = step.accuracy;
     remark(fmt::format("validation loss {:.4f}, accuracy {:.1f} %", *step.validation_loss,
                        100 * step.accuracy.value_or(0)));
+    Json reading{{"reading", "validation"}, {"sample", crew_->sample()}, {"loss", *step.validation_loss}};
+    if (step.accuracy) reading["accuracy"] = *step.accuracy;
+    read(std::move(reading));
   }
   if (!guard_) return;
   const auto findings = guard_->saw(
       step, commit, {.now = now(), .spent = controller_.spent(), .samples = crew_->sample(), .target = target_});
+  // Ever more rarely, so that a journal of weeks stays short.
+  if (now() >= next_reading_ && guard_->training_loss()) {
+    next_reading_ = now() + std::max(kReadingEvery, now() / kReadings);
+    read({{"reading", "training"}, {"sample", crew_->sample()}, {"loss", *guard_->training_loss()}});
+  }
   for (const std::string& text : findings.sayings) say(text);
   if (findings.estimated && target_ != static_cast<std::int64_t>(*findings.estimated)) {
     target_ = static_cast<std::int64_t>(*findings.estimated);

@@ -124,6 +124,9 @@ class Runner {
   std::int64_t end_sample() const;
   void say(const std::string& text);
   void remark(const std::string& text);
+  /// A loss, for the journal.
+  void read(Json reading);
+  void keep(const Json& line);
   void note_processes();
   /// processes.json, which is for people.
   void list_processes();
@@ -186,6 +189,7 @@ class Runner {
   int unable_in_a_row_ = 0;  ///< without a step between them
   int first_launch_ = 0;     ///< of this process; those before were started by an earlier one
   Seconds reported_{};
+  Seconds next_reading_{};
   Seconds pulsed_{};
   std::optional<double> validation_loss_{};
   std::optional<double> accuracy_{};

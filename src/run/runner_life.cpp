@@ -49,10 +49,21 @@ void Runner::say(const std::string& text) {
 }
 
 void Runner::remark(const std::string& text) {
-  const std::string line = Json{{"t_s", now().count()}, {"remark", text}}.dump();
-  if (const auto kept = store_.append_remark(line); !kept) return fail_run(kept.error().message);
-  journal_.add_line(line);
-  status_.remember({now(), text});
+  const Seconds time = now();
+  keep({{"t_s", time.count()}, {"remark", text}});
+  status_.remember({time, text});
+}
+
+void Runner::read(Json reading) {
+  Json line{{"t_s", now().count()}};
+  line.update(reading);
+  keep(line);
+}
+
+void Runner::keep(const Json& line) {
+  const std::string text = line.dump();
+  if (const auto kept = store_.append_remark(text); !kept) return fail_run(kept.error().message);
+  journal_.add_line(text);
 }
 
 Result<void> Runner::open() {

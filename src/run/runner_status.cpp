@@ -47,6 +47,9 @@ RunStatus Runner::status() const {
                    .loss = guard_ && guard_->training_loss() ? guard_->training_loss() : accounts_.loss(),
                    .deadline = inputs_.spec.deadline,
                    .budget = inputs_.spec.budget,
+                   .target_loss = inputs_.spec.loss,
+                   .predicted_time = inputs_.forecast.time,
+                   .predicted_cost = inputs_.forecast.cost,
                    .machines = machine_statuses(),
                    .preemptions = accounts_.preemptions(),
                    .samples_redone = accounts_.redone()};

@@ -61,6 +61,9 @@ struct RunStatus {
   std::optional<bool> deadline_met{};  ///< so far as is known now
   std::optional<Usd> cost{};
   std::optional<Usd> budget{};
+  std::optional<double> target_loss{};  ///< of the objective
+  std::optional<Seconds> predicted_time{};
+  std::optional<Usd> predicted_cost{};
   std::vector<MachineStatus> machines{};
   int preemptions = 0;
   std::int64_t samples_redone = 0;
