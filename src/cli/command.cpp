@@ -39,15 +39,10 @@ void print_json(const Json& document) {
 
 namespace {
 
-/// Data lies beside the program: in the source tree above build/, or in share/mayfly of an installation.
 fs::path data_file(const std::string& folder, const std::string& file) {
   std::error_code error;
-  const fs::path program = fs::read_symlink("/proc/self/exe", error).parent_path();
-  for (const fs::path& base : {program / ".." / "data", program / ".." / "share" / "mayfly"}) {
-    const fs::path candidate = base / folder / file;
-    if (fs::exists(candidate, error)) return candidate.lexically_normal();
-  }
-  return {};
+  const fs::path candidate = data_folder(folder) / file;
+  return fs::exists(candidate, error) ? candidate : fs::path();
 }
 
 fs::path find_data(const std::string& given, const std::string& folder, const std::string& ending) {
@@ -79,6 +74,16 @@ MetadataEndpoints endpoints_of_environment() {
   return {.aws = environment("AWS_EC2_METADATA_SERVICE_ENDPOINT"),
           .gcp = environment("GCE_METADATA_HOST"),
           .azure = environment("MAYFLY_AZURE_METADATA_ENDPOINT")};
+}
+
+/// Data lies beside the program: in the source tree above build/, or in share/mayfly of an installation.
+fs::path data_folder(const std::string& name) {
+  std::error_code error;
+  const fs::path program = fs::read_symlink("/proc/self/exe", error).parent_path();
+  for (const fs::path& base : {program / ".." / "data", program / ".." / "share" / "mayfly"}) {
+    if (fs::is_directory(base / name, error)) return (base / name).lexically_normal();
+  }
+  return {};
 }
 
 fs::path find_catalog(const std::string& given) {

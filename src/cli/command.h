@@ -36,6 +36,8 @@ void add_torchrun(CLI::App& program, int& code);
 void add_stop(CLI::App& program, int& code);
 void add_worker(CLI::App& program, int& code);
 void add_drill(CLI::App& program, int& code);
+void add_report(CLI::App& program, int& code);
+void add_dashboard(CLI::App& program, int& code);
 void add_check(CLI::App& program, int& code);
 /// The actions of `trace`.
 void add_trace_files(CLI::App& verb, int& code);
@@ -60,6 +62,8 @@ std::string environment(const char* name);
 std::filesystem::path find_catalog(const std::string& given);
 std::filesystem::path find_profile(const std::string& given);
 std::filesystem::path find_trace(const std::string& given);
+/// Where the shipped catalogs, profiles or traces lie.
+std::filesystem::path data_folder(const std::string& name);
 
 /// "loss 0.8", "3 epochs", "5000 steps"
 std::string words(const Target& target);

@@ -33,6 +33,8 @@ int main(int argc, char** argv) {
   add_worker(program, code);
   add_drill(program, code);
   add_torchrun(program, code);
+  add_report(program, code);
+  add_dashboard(program, code);
   add_check(program, code);
   const bool passed_on = argc > 1 && std::string_view(argv[1]) == "torchrun";  // empty words are the script's
   for (int i = 1; i < argc && !passed_on; ++i) {

@@ -1,0 +1,78 @@
+#include "report/view.h"
+
+#include <gtest/gtest.h>
+
+#include "report/page.h"
+
+namespace mayfly {
+namespace {
+
+Chronicle trained() {
+  Chronicle chronicle;
+  for (const char* line :
+       {R"({"format":"mayfly-journal/1","job":"j"})",
+        R"({"t_s":0,"event":"joined","worker":"w1","type":"g4dn.xlarge","market":"spot","usd_per_hour":0.36})",
+        R"({"t_s":0,"command":"assign","generation":1,"data_parallel":1,"stages":1,"members":["w1"],"why":"fastest"})",
+        R"({"t_s":1,"event":"committed","generation":1,"first_sample":0,"samples":10})",
+        R"({"t_s":10,"event":"committed","generation":1,"first_sample":10,"samples":90})"})
+    chronicle.add(line);
+  return chronicle;
+}
+
+TEST(View, IsWhatTheJournalTellsWhereNothingElseIsKnown) {
+  const Json view = view_json(trained(), {.name = "n"});
+  EXPECT_EQ(view["name"], "n");
+  EXPECT_EQ(view["samples"], 100);
+  EXPECT_EQ(view["time_s"], 10);
+  EXPECT_NEAR(view["cost_usd"].get<double>(), 0.001, 1e-12);
+  for (const char* key : {"state", "phase", "deadline_s", "loss", "predicted", "on_demand_cost_usd"})
+    EXPECT_TRUE(view[key].is_null()) << key;
+  EXPECT_EQ(view["scorecard"], Json::array());
+  EXPECT_EQ(view["counts"]["used"].back(), 1);
+}
+
+// The plan says 5 s, the run was told 10: it is stretched twofold, and so is the band.
+TEST(View, APredictionIsStretchedAsTheRunIs) {
+  const ViewContext context{.name = "n",
+                            .status = RunStatus{.target = 100, .predicted_time = Seconds(10)},
+                            .plan = Json::parse(R"({"format":"mayfly-plan/1","time_s":5,"time_s_p10":4,"time_s_p90":7,
+                              "cost_usd":1,"saving":{"on_demand_cost_usd":3},"course":[{"time_s":2.5,"loss":0.5}]})")};
+  const Json view = view_json(trained(), context);
+  const Json& predicted = view["predicted"];
+  EXPECT_EQ(predicted["time_s"], 10);
+  EXPECT_EQ(predicted["time_s_p10"], 8);
+  EXPECT_EQ(predicted["time_s_p90"], 14);
+  EXPECT_EQ(predicted["loss"]["t_s"], Json::parse("[5.0]"));
+  EXPECT_EQ(predicted["target_samples"], 100);
+  // On demand the plan would have cost three times as much.
+  EXPECT_NEAR(view["on_demand_cost_usd"].get<double>(), 0.003, 1e-12);
+}
+
+TEST(View, TheScorecardSetsPromisesAgainstTheSummary) {
+  const ViewContext context{
+      .status = RunStatus{.deadline = Seconds(8), .budget = Usd{1}, .target_loss = 0.5},
+      .summary = Json::parse(R"({"end":"trained","time_s":10,"loss":0.4,"cost_usd":0.25,"missed":["deadline"]})")};
+  const Json rows = view_json(trained(), context)["scorecard"];
+  ASSERT_EQ(rows.size(), 3u);
+  EXPECT_EQ(rows[0],
+            Json::parse(R"({"what":"time","promised":8.0,"predicted":null,"delivered":10.0,"unit":"s","kept":false})"));
+  EXPECT_EQ(rows[1]["kept"], true);
+  EXPECT_EQ(rows[1]["delivered"], 0.4);
+  EXPECT_EQ(rows[2]["delivered"], 0.25);
+}
+
+TEST(View, NothingIsKeptOrBrokenBeforeTheEnd) {
+  const Json rows = view_json(trained(), {.status = RunStatus{.deadline = Seconds(8)}})["scorecard"];
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_TRUE(rows[0]["kept"].is_null());
+}
+
+TEST(Page, TextOfADocumentCannotLeaveItsPlace) {
+  const std::string html = report_html({{"title", "</script><script>alert(1)</script>"}});
+  EXPECT_EQ(html.find("</script><script>alert(1)"), std::string::npos);
+  EXPECT_NE(html.find(R"({"title":"\u003c/script>\u003cscript>alert(1)\u003c/script>"}</script>)"), std::string::npos);
+  EXPECT_NE(page().find(R"(type="application/json">null</script>)"), std::string_view::npos);
+}
+
+}  // namespace
+}  // namespace mayfly
