@@ -67,13 +67,13 @@ Result<std::vector<std::string>> save_report(const Options& options, const Json&
     std::vector<NamedText> files;
     for (const Picture& picture : pictures(report)) files.push_back({picture.name + ".svg", picture.svg});
     if (const auto saved = save_all(options.svg, files); !saved) return unexpected(saved.error());
-    written.push_back(fmt::format("{}: {} pictures", options.svg, files.size()));
+    written.push_back(fmt::format("{}: {} picture{}", options.svg, files.size(), files.size() == 1 ? "" : "s"));
   }
   if (!options.csv.empty()) {
     std::vector<NamedText> files;
     for (const CsvTable& table : tables(report)) files.push_back({table.name + ".csv", table.text});
     if (const auto saved = save_all(options.csv, files); !saved) return unexpected(saved.error());
-    written.push_back(fmt::format("{}: {} tables", options.csv, files.size()));
+    written.push_back(fmt::format("{}: {} table{}", options.csv, files.size(), files.size() == 1 ? "" : "s"));
   }
   if (!options.tensorboard.empty()) {
     if (report["views"].empty()) return fail("--tensorboard: no run among what was given");

@@ -165,7 +165,9 @@ std::optional<Usd> on_demand_cost(const Chronicle& chronicle, const ViewContext&
   const auto planned = plan.money("cost_usd");
   const auto dear = plan.object("saving").money("on_demand_cost_usd");
   if (planned && dear && planned->value > 0) return *figures.cost * (*dear / *planned);
-  if (context.catalog == nullptr || context.summary.value("emulated", Json()).is_object()) return std::nullopt;
+  // Prices of an emulated run are stretched, the catalogue's are not.
+  const bool emulated = context.summary.contains("emulated") && context.summary["emulated"].is_object();
+  if (context.catalog == nullptr || emulated) return std::nullopt;
   Usd total{};
   for (const auto& [name, seconds] : chronicle.held_by_type()) {
     const InstanceType* type = context.catalog->find(name);

@@ -48,6 +48,15 @@ TEST(View, APredictionIsStretchedAsTheRunIs) {
   EXPECT_NEAR(view["on_demand_cost_usd"].get<double>(), 0.003, 1e-12);
 }
 
+// 10 s of a machine that costs 0.526 USD/h on demand.
+TEST(View, WithoutAPlanTheCatalogueSaysWhatTheHoursCostOnDemand) {
+  const Catalog catalog{.types = {{.name = "g4dn.xlarge", .on_demand = Price{.rate = UsdPerHour{0.526}}}}};
+  const Json view = view_json(trained(), {.catalog = &catalog});
+  EXPECT_NEAR(view["on_demand_cost_usd"].get<double>(), 0.526 * 10 / 3600, 1e-12);
+  const Json stretched = view_json(trained(), {.summary = {{"emulated", Json::object()}}, .catalog = &catalog});
+  EXPECT_TRUE(stretched["on_demand_cost_usd"].is_null()) << "its prices are not the catalogue's";
+}
+
 TEST(View, TheScorecardSetsPromisesAgainstTheSummary) {
   const ViewContext context{
       .status = RunStatus{.deadline = Seconds(8), .budget = Usd{1}, .target_loss = 0.5},
