@@ -49,7 +49,8 @@ async function latency(browser, address) {
   const seen = () => page.locator('[data-testid="preemptions"]').first().getAttribute('data-value').then(Number);
   const times = [];
   for (let i = 0; i < events; ++i) {
-    while (processes().workers.length < 2 || status().machines.some((one) => one.state !== 'training')) await sleep(100);
+    const working = () => status().machines.filter((one) => one.state === 'training' && one.pid > 0);
+    while (working().length < 2) await sleep(100);
     await sleep(500 + 137 * (i % 7)); // at no particular moment of the dashboard's own rhythm
     const before = await seen();
     const shown = page.evaluate((value) => new Promise((done) => {
@@ -61,7 +62,7 @@ async function latency(browser, address) {
       look();
     }), before);
     const killed = Date.now();
-    process.kill(processes().workers[0].pid, 'SIGKILL');
+    process.kill(working()[0].pid, 'SIGKILL');
     times.push(((await shown) - killed) / 1000);
   }
   console.log(`event to screen, s: median ${middle(times).toFixed(2)}, worst ${Math.max(...times).toFixed(2)} of ${times.length}`);
@@ -94,7 +95,7 @@ async function load(address) {
     const busy = await speed();
     await new Promise((done) => (wrk.exitCode === null ? wrk.once('close', done) : done()));
     const rate = /Requests\/sec:\s+([\d.]+)/.exec(text)?.[1];
-    const p99 = /99%\s+(\S+)/.exec(text)?.[1];
+    const p99 = /^\s+99%\s+(\S+)/m.exec(text)?.[1];
     const wrong = /Non-2xx.*/.exec(text)?.[0] ?? '';
     console.log(`wrk, 8 connections, /${path}: ${rate} requests/s, p99 ${p99} ${wrong}; the run at ${(busy / quiet).toFixed(2)} of its speed`);
   }

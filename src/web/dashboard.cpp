@@ -29,6 +29,8 @@ using httplib::Response;
 constexpr std::size_t kThreads = 48;  ///< connections served at a time
 constexpr int kMostStreams = 32;      ///< of them, kept open to tell news
 constexpr int kMostWaiting = 4;       ///< questions that compute, the one in hand included
+constexpr double kMostPerSecond = 300;  ///< requests answered at once; beyond that each is held back
+constexpr std::chrono::milliseconds kHeldBack{50};
 constexpr std::size_t kMostBody = 64 * 1024;
 constexpr int kPatience = 5;  ///< seconds with a connection that says nothing
 constexpr std::chrono::milliseconds kLookEvery{100};
@@ -47,6 +49,25 @@ void refuse(Response& response, int status, const std::string& why) {
 void answer(Response& response, const Json& json) {
   response.set_content(json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n", kJson);
 }
+
+/// Whether requests come faster than people ask: a bucket of a second's worth that fills again as time passes.
+class Pace {
+ public:
+  bool too_fast() {
+    const std::lock_guard lock(mutex_);
+    const auto now = std::chrono::steady_clock::now();
+    left_ = std::min(kMostPerSecond, left_ + kMostPerSecond * std::chrono::duration<double>(now - filled_).count());
+    filled_ = now;
+    if (left_ < 1) return true;
+    left_ -= 1;
+    return false;
+  }
+
+ private:
+  std::mutex mutex_{};
+  double left_ = kMostPerSecond;
+  std::chrono::steady_clock::time_point filled_ = std::chrono::steady_clock::now();
+};
 
 /// The time it takes does not tell how much of the word was right.
 bool same_word(const std::string& a, const std::string& b) {
@@ -119,6 +140,7 @@ struct Dashboard::Parts {
   int port = 0;
   std::thread thread{};
   std::atomic<bool> stopping{false};
+  Pace pace{};
   std::atomic<int> streams{0};
   std::atomic<int> waiting{0};
   std::mutex computing{};  ///< one question at a time: training wants the cores
@@ -138,6 +160,8 @@ void Dashboard::Parts::limits() {
     if (response.body.empty()) refuse(response, response.status, fmt::format("status {}", response.status));
   });
   server.set_pre_routing_handler([this](const Request& request, Response& response) {
+    // Whoever asks in a loop waits, so that training does not.
+    if (pace.too_fast()) std::this_thread::sleep_for(kHeldBack);
     response.set_header("X-Content-Type-Options", "nosniff");
     response.set_header("Cache-Control", "no-store");
     response.set_header("Referrer-Policy", "no-referrer");
