@@ -26,9 +26,9 @@ namespace {
 using httplib::Request;
 using httplib::Response;
 
-constexpr std::size_t kThreads = 48;  ///< connections served at a time
-constexpr int kMostStreams = 32;      ///< of them, kept open to tell news
-constexpr int kMostWaiting = 4;       ///< questions that compute, the one in hand included
+constexpr std::size_t kThreads = 48;    ///< connections served at a time
+constexpr int kMostStreams = 32;        ///< of them, kept open to tell news
+constexpr int kMostWaiting = 4;         ///< questions that compute, the one in hand included
 constexpr double kMostPerSecond = 300;  ///< requests answered at once; beyond that each is held back
 constexpr std::chrono::milliseconds kHeldBack{50};
 constexpr std::size_t kMostBody = 64 * 1024;
