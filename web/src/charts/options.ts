@@ -7,7 +7,7 @@ import { font } from './draw';
 import type { Rule, Series } from './spec';
 
 /** Room for the labels left and right of every plot: equal, so that charts above each other share their time axis. */
-export const gutter = { left: 58, right: 22, rightAxis: 56 };
+export const gutter = { left: 64, right: 22, rightAxis: 56 };
 
 export interface Ranges {
   end: () => number;
