@@ -58,7 +58,7 @@ Json whole_report() {
   Json plan = option(6000, 2.6);
   plan["deadline_s"] = 6300;
   plan["frontier"] = {option(4700, 6), option(6000, 2.6)};
-  plan["runners_up"] = {option(5600, 3.8)};
+  plan["runners_up"] = Json::array({option(5600, 3.8)});
   const Json stall{{"seconds", 0.02}, {"seconds_low", 0.01}, {"seconds_high", 0.03}, {"share", 0.2}};
   return {{"format", "mayfly-report/1"},
           {"views", {view("survive")}},

@@ -97,7 +97,7 @@ TEST(PlanOptions, SayWhichTheyAre) {
   };
   Json plan = option(10, 2);
   plan["time_s_p10"] = 9;
-  plan["runners_up"] = {option(11, 3)};
+  plan["runners_up"] = Json::array({option(11, 3)});
   plan["frontier"] = {
       {{"functions", 8}, {"memory_mib", 1024}, {"platform", "=lambda"}, {"time_s", 5}, {"cost_usd", 4}}};
   plan["considered"] = {option(10, 2), nullptr, Json::object()};
