@@ -54,6 +54,12 @@ TEST(SharedChunks, JobsWithOtherBatchesTakeTheSameSamplesPreparedAboutOnce) {
     EXPECT_TRUE(first.run(32, 3000));
   }
   EXPECT_TRUE(well);
+  // What is prepared ahead is counted when it is done; soon nobody has anything in hand.
+  const auto settled = [&] {
+    const auto counts = first.feed.loader->counts();
+    return counts.prepared == first.data.prepared && counts.from_storage == first.data.fetched;
+  };
+  for (int i = 0; i < 1000 && !settled(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
   const auto one = first.feed.loader->counts(), two = second.feed.loader->counts();
   EXPECT_GT(one.received + two.received, 0);
   EXPECT_EQ(one.prepared, first.data.prepared);

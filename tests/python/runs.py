@@ -11,7 +11,7 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "chaos"))
-from harness import HANG_S, Failure, Run, Skipped, alive, read_bytes, read_text
+from harness import COUNT_JOB, HANG_S, Failure, Run, Skipped, alive, read_bytes, read_text
 
 PACKAGE = os.path.join(HERE, "..", "..", "python")
 # By its shape the same job as mayfly's own `count`.
@@ -203,9 +203,13 @@ def servers_of_a_script_nobody_waits(runs):
 
 
 def mixed(runs, sync):
-    run = runs.start(script=False, servers=f"count: 2, sync: {sync}", workers=1, samples=200_000, epochs=2, batch=1000,
-                     flags=())
+    # A run sends away whoever comes beyond its machines, so there is a place for the script, and time for it to come.
+    roomy = COUNT_JOB.replace("train:", "elastic: {{max: 2}}\ntrain:")
+    run = runs.start(script=False, job=roomy, servers=f"count: 2, sync: {sync}", workers=1, samples=200_000, epochs=None,
+                     batch=1000)
     guest = runs.join()
+    run.training(2)
+    run.progress()
     run.finish()
     if guest.wait(30) != 0:
         raise Failure(f"the script ended with code {guest.returncode}")
