@@ -59,6 +59,20 @@ double began(const std::string& path) {
   return status ? status->written - status->time.count() : unix_now();
 }
 
+/// A report must not take the place of what it is made from.
+Result<void> check_output(const Options& options) {
+  const fs::path output = options.output;
+  std::error_code error;
+  for (const std::string& path : options.paths) {
+    const bool same = fs::equivalent(output, path, error);
+    const bool in_run = fs::exists(output, error) && fs::equivalent(fs::absolute(output).parent_path(), path, error) &&
+                        output.extension() != ".html";
+    if ((same && !fs::is_directory(output, error)) || in_run)
+      return fail("-o {}: the report is made from it, want another file", options.output);
+  }
+  return {};
+}
+
 Result<std::vector<std::string>> save_report(const Options& options, const Json& report) {
   std::vector<std::string> written;
   if (const auto saved = save_text(options.output, report_html(report)); !saved) return unexpected(saved.error());
@@ -87,6 +101,7 @@ Result<std::vector<std::string>> save_report(const Options& options, const Json&
 }
 
 int report(const Options& options) {
+  if (const auto fine = check_output(options); !fine) return bad_input(fine.error());
   const auto catalog = load_catalog(find_catalog(options.catalog));
   if (!catalog) return bad_input(catalog.error());
   auto exhibits = load_exhibits({options.paths.begin(), options.paths.end()}, &*catalog);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "base/untrusted.h"
 #include "run/fields.h"
 
 namespace mayfly {
@@ -22,7 +23,7 @@ constexpr std::size_t kMostValidations = 2000;
 void Chronicle::add(std::string_view line) {
   if (trimmed(line).empty()) return;
   ++lines_;
-  const Json json = Json::parse(line, nullptr, false);
+  const Json json = parsed_json(line);
   if (!json.is_object()) {
     ++broken_;
     return;

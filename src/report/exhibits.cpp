@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "base/untrusted.h"
 #include "report/chronicle.h"
 #include "report/view.h"
 #include "run/fields.h"
@@ -22,7 +23,7 @@ Result<Chronicle> chronicle_in(const fs::path& path) {
 }
 
 bool is_journal(std::string_view text) {
-  const auto head = Json::parse(text.substr(0, text.find('\n')), nullptr, false);
+  const Json head = parsed_json(text.substr(0, text.find('\n')));
   return head.is_object() && Fields(head).text("format").starts_with("mayfly-journal/");
 }
 
@@ -44,15 +45,20 @@ Result<void> add_file(Json& report, const fs::path& path, const Catalog* catalog
     report["views"].push_back(view_json(*chronicle, {.name = std::move(name), .catalog = catalog}));
     return {};
   }
-  Json json = Json::parse(*text, nullptr, false);
+  Json json = parsed_json(*text);
   const std::string format = json.is_object() ? Fields(json).text("format") : "";
-  if (format.starts_with("mayfly-plan/")) return place(report, "plan", std::move(json), path);
+  if (format.starts_with("mayfly-plan/")) {
+    if (!json.contains("target") || !json["target"].is_object())
+      return fail("{}: a plan without its target", path.string());
+    return place(report, "plan", std::move(json), path);
+  }
   if (format.starts_with("mayfly-profile/")) {
     if (!json.contains("stalls"))
       return fail("{}: a profile without stalls, which mayfly profile --stalls adds", path.string());
     return place(report, "profile", std::move(json), path);
   }
-  if (json.is_object() && json.contains("trace") && json.contains("policies"))
+  if (json.is_object() && json.contains("trace") && json["trace"].is_object() && json.contains("policies") &&
+      json["policies"].is_array())
     return place(report, "replay", std::move(json), path);
   return fail("{}: want the folder of a run, a journal, a plan, a profile with stalls or what replay --json prints",
               path.string());

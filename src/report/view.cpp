@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/file.h"
+#include "base/untrusted.h"
 #include "job/job_spec.h"
 #include "run/fields.h"
 
@@ -16,9 +17,9 @@ Json or_null(const std::optional<bool>& flag) { return flag ? Json(*flag) : Json
 Json or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
 
 Json document_in(const std::filesystem::path& path) {
-  const auto text = load_text(path);
+  const auto text = load_own_text(path);
   if (!text) return {};
-  Json json = Json::parse(*text, nullptr, false);
+  Json json = parsed_json(*text);
   return json.is_object() ? json : Json();
 }
 
@@ -242,9 +243,10 @@ ViewContext load_view_context(const std::filesystem::path& directory) {
                       .status = std::move(run.status),
                       .plan = document_in(directory / "plan.json"),
                       .summary = document_in(directory / "summary.json")};
-  if (const auto job = load_job(directory / "job.yaml")) {
-    context.epochs = job->epochs;
-    context.steps = job->steps;
+  if (const auto text = load_own_text(directory / "job.yaml")) {
+    const auto job = parse_job(*text, "job.yaml");
+    if (job) context.epochs = job->epochs;
+    if (job) context.steps = job->steps;
   }
   return context;
 }
@@ -257,6 +259,7 @@ Json view_json(const Chronicle& chronicle, const ViewContext& context) {
                                                           : std::optional(chronicle.validations().back().loss);
   std::string end = status ? status->end : summary.text("end");
   if (end.empty()) end = chronicle.finish();
+  if (end.empty() && context.life == RunLife::none) end = "journal";  // nothing follows
   return {{"format", "mayfly-view/1"},
           {"name", context.name},
           {"policy", or_null(chronicle.policy())},

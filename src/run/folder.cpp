@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/file.h"
+#include "base/untrusted.h"
 
 namespace mayfly {
 namespace {
@@ -24,8 +25,8 @@ struct flock whole_file() {
 
 /// Runs of before there was a status.json.
 RunLife life_by_summary(const std::filesystem::path& directory) {
-  const auto text = load_text(directory / "summary.json");
-  const Json summary = text ? Json::parse(*text, nullptr, false) : Json();
+  const auto text = load_own_text(directory / "summary.json");
+  const Json summary = text ? parsed_json(*text) : Json();
   if (!summary.is_object() || !summary.contains("end")) return RunLife::lost;
   return summary["end"] == "stopped" ? RunLife::stopped : RunLife::finished;
 }

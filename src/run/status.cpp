@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "base/untrusted.h"
 #include "run/fields.h"
 
 namespace mayfly {
@@ -97,7 +98,7 @@ Json status_json(const RunStatus& status) {
 }
 
 Result<RunStatus> parse_status(std::string_view text, const std::string& file) {
-  const Json json = Json::parse(text, nullptr, false);
+  const Json json = parsed_json(text);
   if (!json.is_object()) return fail("{}: no JSON object", file);
   const Fields fields(json);
   if (fields.text("format") != kFormat)
@@ -142,7 +143,7 @@ Result<RunStatus> parse_status(std::string_view text, const std::string& file) {
 
 Result<RunStatus> load_status(const std::filesystem::path& directory) {
   const auto path = directory / "status.json";
-  const auto text = load_text(path);
+  const auto text = load_own_text(path);
   if (!text) return unexpected(text.error());
   return parse_status(*text, path.string());
 }

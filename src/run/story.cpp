@@ -70,6 +70,8 @@ std::optional<std::string> story_line(std::string_view journal_line) {
 
 LineTail::Lines LineTail::next(bool all) {
   Lines found;
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(std::filesystem::symlink_status(path_, error))) return found;
   std::ifstream file(path_, std::ios::binary);
   if (!file) return found;
   std::string before(last_.size(), '\0');

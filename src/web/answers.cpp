@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "base/untrusted.h"
 #include "control/policy.h"
 #include "report/plan_json.h"
 #include "report/replay_json.h"
@@ -21,10 +22,13 @@ using Clock = std::chrono::steady_clock;
 
 std::string shown(const Json& value) { return value.dump(-1, ' ', true, Json::error_handler_t::replace).substr(0, 40); }
 
+/// Of any number of a question: beyond that the planner would only prove for long that it cannot be done.
+constexpr double kMost = 1e12;
+
 /// The keys of a question. The first thing wrong with it is kept; what is asked for afterwards is empty.
 class Question {
  public:
-  Question(std::string_view text, const std::vector<std::string>& known) : json_(Json::parse(text, nullptr, false)) {
+  Question(std::string_view text, const std::vector<std::string>& known) : json_(parsed_json(text)) {
     if (!json_.is_object()) {
       object("want a JSON object");
       json_ = Json::object();
@@ -43,9 +47,9 @@ class Question {
   std::optional<double> number(const char* key, double least) {
     const Json* value = find(key);
     if (value == nullptr) return std::nullopt;
-    if (value->is_number() && std::isfinite(value->get<double>()) && value->get<double>() >= least)
+    if (value->is_number() && value->get<double>() >= least && value->get<double>() <= kMost)
       return value->get<double>();
-    object(fmt::format("{}: {}, want a number of at least {:g}", key, shown(*value), least));
+    object(fmt::format("{}: {}, want a number from {:g} to {:g}", key, shown(*value), least, kMost));
     return std::nullopt;
   }
 

@@ -56,12 +56,15 @@ TEST(Answers, AQuestionThatIsWrongIsToldWhere) {
   const auto replay = [&](const char* text) { return why_not(answers.replay(text)); };
   EXPECT_EQ(plan("[]"), "want a JSON object");
   EXPECT_EQ(plan("{"), "want a JSON object");
+  EXPECT_EQ(plan((R"({"profile":)" + std::string(30'000, '[') + std::string(30'000, ']') + "}").c_str()),
+            "want a JSON object");
+  EXPECT_EQ(plan(R"({"profile":"resnet","loss":1e300})"), "loss: 1e+300, want a number from 1e-12 to 1e+12");
   EXPECT_EQ(plan(R"({"profile":"resnet","deadlin_s":1})"), "unknown key \"deadlin_s\" (did you mean 'deadline_s'?)");
   EXPECT_EQ(plan(R"({"loss":1})"), "profile: missing, want a name");
   EXPECT_EQ(plan(R"({"profile":"resnet"})"), "want exactly one of loss, epochs and steps");
-  EXPECT_EQ(plan(R"({"profile":"resnet","loss":-1})"), "loss: -1, want a number of at least 1e-12");
+  EXPECT_EQ(plan(R"({"profile":"resnet","loss":-1})"), "loss: -1, want a number from 1e-12 to 1e+12");
   EXPECT_EQ(plan(R"({"profile":"resnet","loss":1,"deadline_s":"6h"})"),
-            "deadline_s: \"6h\", want a number of at least 0.001");
+            "deadline_s: \"6h\", want a number from 0.001 to 1e+12");
   EXPECT_EQ(plan(R"({"profile":"../../../etc/passwd","loss":1})"),
             "profile: \"../../../etc/passwd\" is none of those here");
   EXPECT_EQ(plan(R"({"profile":"broken","loss":1})"), "profile: \"broken\" cannot be read");

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 #include <httplib.h>
 
+#include <algorithm>
 #include <atomic>
+#include <cctype>
 #include <chrono>
 #include <mutex>
 #include <thread>
@@ -11,6 +13,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "base/untrusted.h"
 #include "report/page.h"
 #include "web/metrics.h"
 #include "web/shelf.h"
@@ -79,15 +82,10 @@ bool same_word(const std::string& a, const std::string& b) {
 
 /// A page of another site can make a browser ask, under a name of its own that leads here; then this is not ours.
 bool names_this_machine(std::string host) {
+  std::transform(host.begin(), host.end(), host.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   if (const auto colon = host.rfind(':'); colon != std::string::npos && !host.ends_with(']')) host.resize(colon);
   return host == "localhost" || host == "[::1]" || is_loopback(host);
-}
-
-/// Of a file that lies in a run's folder itself: a link may lead anywhere.
-Result<std::string> own_text(const std::filesystem::path& path) {
-  std::error_code error;
-  if (std::filesystem::is_symlink(path, error)) return fail("{}: a link", path.string());
-  return load_text(path);
 }
 
 /// Journal lines `after` which so many are wanted.
@@ -97,7 +95,7 @@ Json journal_page(const std::string& text, std::int64_t after, std::int64_t limi
   for (const std::string_view line : split(text, '\n')) {
     if (line.empty()) continue;
     if (number >= after && std::cmp_less(lines.size(), limit)) {
-      Json parsed = Json::parse(line, nullptr, false);
+      Json parsed = parsed_json(line);
       lines.push_back(parsed.is_discarded() ? Json() : std::move(parsed));
     }
     ++number;
@@ -174,6 +172,19 @@ void Dashboard::Parts::limits() {
 }
 
 bool Dashboard::Parts::let_in(const Request& request, Response& response) const {
+  // The library would read a body in chunks to its end, however long, and answer with each range that is asked for.
+  if (request.has_header("Transfer-Encoding")) {
+    refuse(response, 411, "want Content-Length instead of Transfer-Encoding");
+    return false;
+  }
+  if (request.has_header("Range")) {
+    refuse(response, 416, "ranges are not served");
+    return false;
+  }
+  if (request.get_header_value_count("Host") > 1) {
+    refuse(response, 400, "want one Host");
+    return false;
+  }
   if (is_loopback(options.host) && !names_this_machine(request.get_header_value("Host"))) {
     refuse(response, 403, "this dashboard answers to localhost only");
     return false;
@@ -253,7 +264,7 @@ void Dashboard::Parts::stream(const Request& request, Response& response) {
 void Dashboard::Parts::file(const Request& request, Response& response, const char* name) const {
   const auto directory = shelf.find(request.matches[1]);
   if (!directory) return refuse(response, 404, "no such run");
-  const auto text = own_text(*directory / name);
+  const auto text = load_own_text(*directory / name);
   if (!text) return refuse(response, 404, fmt::format("this run has no {}", name));
   response.set_content(*text, kJson);
 }
@@ -269,7 +280,7 @@ void Dashboard::Parts::journal(const Request& request, Response& response) const
   const auto after = number("after", 0);
   const auto limit = number("limit", kMostLines);
   if (!after || !limit) return refuse(response, 400, "after and limit: want whole numbers of at least 0");
-  const auto text = own_text(*directory / "journal.jsonl");
+  const auto text = load_own_text(*directory / "journal.jsonl");
   if (!text) return refuse(response, 404, "this run has no journal");
   answer(response, journal_page(*text, *after, std::min(*limit, kMostLines)));
 }

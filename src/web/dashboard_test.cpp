@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <httplib.h>
+#include <sys/stat.h>
 
 #include <fstream>
 
@@ -86,12 +87,14 @@ TEST_F(DashboardTest, NothingOutsideOfItsFolderCanBeNamed) {
   fs::create_symlink(root_ / "secret", root_ / "runs/count/status.json");
   fs::create_directory(root_ / "other");
   write("other/request.json", "{}");
+  fs::create_directory_symlink(root_ / "other", root_ / "runs/linked");
   const Dashboard dashboard = started();
   httplib::Client client("127.0.0.1", dashboard.port());
-  for (const char* path :
-       {"/api/runs/..", "/api/runs/../secret", "/api/runs/%2e%2e%2fother", "/api/runs/..%2fother/journal",
-        "/api/runs/count%2f..%2f..%2fsecret", "/api/runs/count/../../../secret", "/../secret", "/secret",
-        "/api/runs/other", "/api/runs/count%00/journal", "/api/runs/count/status", "/api/runs/./summary"}) {
+  EXPECT_EQ(Json::parse(client.Get("/api/runs")->body)["runs"].size(), 1u);
+  for (const char* path : {"/api/runs/linked", "/api/runs/..", "/api/runs/../secret", "/api/runs/%2e%2e%2fother",
+                           "/api/runs/..%2fother/journal", "/api/runs/count%2f..%2f..%2fsecret",
+                           "/api/runs/count/../../../secret", "/../secret", "/secret", "/api/runs/other",
+                           "/api/runs/count%00/journal", "/api/runs/count/status", "/api/runs/./summary"}) {
     const auto result = client.Get(path);
     EXPECT_GE(status(result), 400) << path;
     if (result) {
@@ -153,6 +156,44 @@ TEST_F(DashboardTest, DescribesEveryPathItServes) {
     const char* kind = post ? "post" : "get";
     EXPECT_TRUE(operations[kind]["responses"].contains(std::to_string(code))) << path << " answers " << code;
   }
+}
+
+TEST_F(DashboardTest, WhatTheLibraryWouldReadOrRepeatWithoutEndIsRefused) {
+  const Dashboard dashboard = started();
+  httplib::Client client("127.0.0.1", dashboard.port());
+  const auto chunked = client.Post(
+      "/api/plan",
+      [](std::size_t offset, httplib::DataSink& sink) {
+        const std::string part(1000, ' ');
+        if (offset < 200'000)
+          sink.write(part.data(), part.size());
+        else
+          sink.done();
+        return true;
+      },
+      "application/json");
+  EXPECT_TRUE(!chunked || chunked->status == 411) << chunked->status;
+  EXPECT_EQ(status(client.Get("/", {{"Range", "bytes=0-9,0-9,0-9"}})), 416);
+  EXPECT_EQ(status(client.Get("/healthz")), 200);
+}
+
+TEST_F(DashboardTest, APipeInARunsFolderKeepsNobodyWaiting) {
+  fs::remove(root_ / "runs/count/summary.json");
+  ASSERT_EQ(::mkfifo((root_ / "runs/count/summary.json").c_str(), 0600), 0);
+  fs::remove(root_ / "runs/count/journal.jsonl");
+  ASSERT_EQ(::mkfifo((root_ / "runs/count/journal.jsonl").c_str(), 0600), 0);
+  const Dashboard dashboard = started();
+  httplib::Client client("127.0.0.1", dashboard.port());
+  EXPECT_EQ(status(client.Get("/api/runs/count/summary")), 404);
+  EXPECT_EQ(status(client.Get("/api/runs/count/journal")), 404);
+  EXPECT_EQ(status(client.Get("/api/runs/count")), 200);
+}
+
+TEST_F(DashboardTest, ALineNestedWithoutEndIsNone) {
+  write("runs/count/journal.jsonl", "{\"t_s\":1,\"remark\":" + std::string(200'000, '[') + "\n");
+  const Dashboard dashboard = started();
+  httplib::Client client("127.0.0.1", dashboard.port());
+  EXPECT_TRUE(Json::parse(client.Get("/api/runs/count/journal")->body)["lines"][0].is_null());
 }
 
 TEST_F(DashboardTest, GarbageDisturbsNobody) {

@@ -11,6 +11,12 @@ constexpr std::chrono::milliseconds kLookEvery{200};
 /// Runs kept in memory; one that nobody asks for any more is read anew when it is.
 constexpr std::size_t kMostWatched = 16;
 
+/// What lies behind a link is not in the folder that is shown.
+bool is_link(const fs::path& path) {
+  std::error_code error;
+  return fs::is_symlink(path, error);
+}
+
 }  // namespace
 
 WatchedRun::WatchedRun(fs::path directory, const Catalog* catalog)
@@ -53,14 +59,18 @@ Shelf::Shelf(fs::path root, const Catalog* catalog) : root_(std::move(root)), ca
 
 std::vector<RunView> Shelf::runs() const {
   if (RunView alone = view_run(root_); alone.life != RunLife::none) return {std::move(alone)};
-  return view_runs(root_).value_or(std::vector<RunView>());
+  auto views = view_runs(root_).value_or(std::vector<RunView>());
+  std::erase_if(views, [](const RunView& view) { return is_link(view.directory); });
+  return views;
 }
 
 std::optional<fs::path> Shelf::find(const std::string& name) const {
   std::error_code error;
   if (fs::exists(root_ / "request.json", error)) return name == run_name(root_) ? std::optional(root_) : std::nullopt;
   for (fs::directory_iterator entry(root_, error), end; !error && entry != end; entry.increment(error)) {
-    if (entry->path().filename() == name && fs::exists(entry->path() / "request.json", error)) return entry->path();
+    if (entry->path().filename() == name && !is_link(entry->path()) &&
+        fs::exists(entry->path() / "request.json", error))
+      return entry->path();
   }
   return std::nullopt;
 }

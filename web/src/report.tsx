@@ -1,4 +1,5 @@
 import { moment } from './format';
+import { Boundary } from './parts/boundary';
 import { Frame } from './parts/frame';
 import { StateChip } from './parts/state_chip';
 import { PlanView } from './plan/plan_view';
@@ -35,25 +36,33 @@ export function Report({ doc }: { doc: Doc }) {
       {view && (
         <section aria-label="Run">
           <h2 class={heading}>Run</h2>
-          <RunView view={view} others={others} />
+          <Boundary what="run">
+            <RunView view={view} others={others} />
+          </Boundary>
         </section>
       )}
       {doc.plan && (
         <section aria-label="Plan">
           <h2 class={heading}>Plan</h2>
-          <PlanView plan={doc.plan} />
+          <Boundary what="plan">
+            <PlanView plan={doc.plan} />
+          </Boundary>
         </section>
       )}
       {doc.replay && (
         <section aria-label="Replay">
           <h2 class={heading}>Replay</h2>
-          <ReplayView replay={doc.replay} until={null} />
+          <Boundary what="replay">
+            <ReplayView replay={doc.replay} until={null} />
+          </Boundary>
         </section>
       )}
       {doc.profile && (
         <section aria-label="Profile">
           <h2 class={heading}>Profile</h2>
-          <Stalls profile={doc.profile} />
+          <Boundary what="profile">
+            <Stalls profile={doc.profile} />
+          </Boundary>
         </section>
       )}
     </Frame>

@@ -25,6 +25,7 @@ export function useRoute(): Route {
   useEffect(() => {
     const onChange = () => setRoute(routeOf(window.location.hash));
     window.addEventListener('hashchange', onChange);
+    onChange(); // it may have changed before anybody listened
     return () => window.removeEventListener('hashchange', onChange);
   }, []);
   return route;

@@ -59,7 +59,7 @@ export function Weather({ policy, names, onChoose, end, until }: Props) {
           height={200}
           series={series}
           end={end}
-          format={whole}
+          format={(n) => (Number.isInteger(n) ? whole(n) : '')}
           sync="replay"
           until={until}
           rest={until}

@@ -59,7 +59,7 @@ export function Timeline({ view, end }: { view: View; end: number }) {
             height={150}
             series={series}
             end={end}
-            format={whole}
+            format={(n) => (Number.isInteger(n) ? whole(n) : '')}
             rules={rules}
             wordsAt="top"
             sync="run"
@@ -69,6 +69,9 @@ export function Timeline({ view, end }: { view: View; end: number }) {
           <Gantt view={view} end={end} colours={colours} />
           <span class="legend below">
             <span class="key quiet">{latest}; colours as above</span>
+            {view.happenings.length < view.happenings_total && (
+              <span class="key quiet">marks: the {view.happenings.length} latest of {whole(view.happenings_total)}</span>
+            )}
             <LegendKey name="notice given" colour="var(--ink)" look="hatch" />
             <LegendKey name="lost" colour="var(--lost-ink)" look="cross" />
           </span>
