@@ -50,7 +50,7 @@ Result<std::string> token(const Options& options) {
   if (options.token_file.empty()) return is_loopback(options.host) ? std::string() : fresh_token(false);
   const auto text = load_text(options.token_file);
   if (!text) return unexpected(text.error());
-  const std::string word(trimmed(*text));
+  std::string word(trimmed(*text));
   constexpr std::size_t kShortest = 16;
   if (word.size() < kShortest || word.find_first_of(" \t\n") != std::string::npos)
     return fail("{}: want one word of at least {} characters", options.token_file, kShortest);
