@@ -153,7 +153,7 @@ void Dashboard::Parts::limits() {
   server.set_keep_alive_max_count(1000);
   server.set_tcp_nodelay(true);
   server.set_exception_handler(
-      [](const Request&, Response& response, std::exception_ptr) { refuse(response, 500, "internal error"); });
+      [](const Request&, Response& response, const std::exception_ptr&) { refuse(response, 500, "internal error"); });
   server.set_error_handler([](const Request&, Response& response) {
     if (response.body.empty()) refuse(response, response.status, fmt::format("status {}", response.status));
   });
