@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
+#include <thread>
 #include <utility>
 
 #include "base/file.h"
@@ -13,6 +15,9 @@
 
 namespace mayfly {
 namespace {
+
+constexpr int kLockTries = 20;
+constexpr std::chrono::milliseconds kLockAgain{50};
 
 std::filesystem::path lock_file(const std::filesystem::path& directory) { return directory / "run.lock"; }
 
@@ -45,8 +50,14 @@ Result<RunLock> RunLock::take(const std::filesystem::path& directory) {
   if (descriptor < 0) return fail("{}: cannot open: {}", path.string(), std::strerror(errno));
   // Of the open file, not of the process: it passes on to forked children and is not lost when one of them closes it.
   struct flock region = whole_file();
-  if (::fcntl(descriptor, F_OFD_SETLK, &region) == 0) return RunLock(descriptor);
-  const int reason = errno;
+  int reason = 0;
+  // Those who were killed a moment ago hold it until the kernel has ended them.
+  for (int tries = 0; tries < kLockTries; ++tries) {
+    if (tries > 0) std::this_thread::sleep_for(kLockAgain);
+    if (::fcntl(descriptor, F_OFD_SETLK, &region) == 0) return RunLock(descriptor);
+    reason = errno;
+    if (reason != EAGAIN && reason != EACCES) break;
+  }
   ::close(descriptor);
   if (reason != EAGAIN && reason != EACCES) return fail("{}: cannot lock: {}", path.string(), std::strerror(reason));
   const auto status = load_status(directory);
