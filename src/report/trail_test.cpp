@@ -24,7 +24,7 @@ TEST(Trail, StaysBoundedAndKeepsItsEndsAndItsShape) {
   for (std::size_t i = 0; i < trail.times().size(); ++i) EXPECT_EQ(trail.values()[i], 2 * trail.times()[i]);
 }
 
-// 1,000 rises of 10 s, each followed by a fall to 0 at once: among so many the deepest falls are still falls.
+// 100 rises of 100 s, each followed by a fall to 0: 10,100 points, of which the 200 turns are kept.
 TEST(Trail, KeepsTheTurnsThatThereIsRoomFor) {
   Trail trail(500);
   for (int i = 0; i < 100; ++i) {
