@@ -1,7 +1,6 @@
 #include "train/mesh.h"
 
 #include <arpa/inet.h>
-#include <fcntl.h>
 #include <gloo/allreduce.h>
 #include <gloo/context.h>
 #include <gloo/math.h>
@@ -15,14 +14,13 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <chrono>
-#include <filesystem>
 #include <mutex>
 #include <thread>
 #include <utility>
 
 #include "base/text.h"
+#include "train/endable_pairs.h"
 
 // gloo asks each new connection for its peer in a thread where its own exception ends the process, and there is none to
 // name where the peer has gone again already. Called from libgloo in place of the system's: answers with no address
@@ -83,9 +81,6 @@ sockaddr_in socket_of(const gloo::transport::Address& address) {
   const tcp::Address copy(dynamic_cast<const tcp::Address&>(address));  // gloo's thread may be at it: copying locks
   return reinterpret_cast<const sockaddr_in&>(copy.getSockaddr());
 }
-bool same(const sockaddr_in& a, const sockaddr_in& b) {
-  return a.sin_family == AF_INET && a.sin_port == b.sin_port && a.sin_addr.s_addr == b.sin_addr.s_addr;
-}
 
 /// Where the worker of this word awaits `rank`.
 Result<sockaddr_in> door(const std::string& word, int rank, int size) {
@@ -99,29 +94,6 @@ Result<sockaddr_in> door(const std::string& word, int rank, int size) {
   if (!port || *port < 1 || *port > 65535) return fail("'{}' has no door for rank {}", word.substr(0, 60), rank);
   socket.sin_port = htons(static_cast<std::uint16_t>(*port));
   return socket;
-}
-
-/// Descriptors of our own for the connections between these pairs of doors: gloo's cannot be asked for.
-std::vector<int> doubles(std::span<const sockaddr_in> own, std::span<const sockaddr_in> theirs) {
-  std::vector<int> found;
-  std::error_code ignored;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd", ignored)) {
-    const auto name = entry.path().filename().string();
-    int descriptor = -1;
-    std::from_chars(name.data(), name.data() + name.size(), descriptor);
-    sockaddr_in here{}, there{};
-    socklen_t here_size = sizeof here, there_size = sizeof there;
-    if (::getsockname(descriptor, reinterpret_cast<sockaddr*>(&here), &here_size) != 0 ||
-        ::getpeername(descriptor, reinterpret_cast<sockaddr*>(&there), &there_size) != 0)
-      continue;
-    // Of each pair one side went to the other's door.
-    const auto is_here = [&](const sockaddr_in& door) { return same(here, door); };
-    const auto is_there = [&](const sockaddr_in& door) { return same(there, door); };
-    if (std::any_of(own.begin(), own.end(), is_here) || std::any_of(theirs.begin(), theirs.end(), is_there))
-      found.push_back(descriptor);
-  }
-  for (int& descriptor : found) descriptor = ::fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
-  return found;
 }
 
 }  // namespace
@@ -145,10 +117,8 @@ Result<std::unique_ptr<NetworkDevice>> NetworkDevice::open(const std::string& in
   return std::unique_ptr<NetworkDevice>(new NetworkDevice(std::move(parts)));
 }
 
-// How waiting is ended. gloo's closeConnections() leaves those asleep who wait for data, and its time limits are the
-// same for slow and dead peers. What wakes everyone is the end of the connection, so abort() shuts the sockets down
-// through doubles of gloo's descriptors. While connections are being made there is nothing to shut down: closing the
-// one pair that is waited for wakes its waiter.
+// How waiting is ended: gloo's time limits are the same for slow and dead peers, so abort() ends the waits in its
+// buffers. While connections are being made there are none: closing the one pair that is waited for wakes its waiter.
 struct Mesh::Parts {
   Place place{};
   std::shared_ptr<gloo::transport::Context> pairs{};
@@ -156,15 +126,11 @@ struct Mesh::Parts {
   std::string word{};
   std::uint32_t tag = 1;
 
-  std::mutex mutex{};  ///< of what follows
-  bool over = false;
-  int awaited = -1;  ///< rank whose connection is being made
-  std::vector<int> connections{};
+  std::shared_ptr<OpenBuffers> buffers = std::make_shared<OpenBuffers>();
 
-  ~Parts() {
-    end();
-    for (const int connection : connections) ::close(connection);
-  }
+  std::mutex mutex{};
+  int awaited = -1;  ///< rank whose connection is being made; the mutex is its
+
   template <class Do>
   void each_peer(Do act) {
     for (int rank = 0; rank < place.size; ++rank) {
@@ -199,45 +165,36 @@ std::string Mesh::Parts::door_word() {
 
 bool Mesh::Parts::await(int rank) {
   const std::lock_guard lock(mutex);
-  awaited = over ? -1 : rank;
-  return !over;
+  awaited = buffers->over() ? -1 : rank;
+  return !buffers->over();
 }
 
 bool Mesh::Parts::end() {
   const std::lock_guard lock(mutex);
-  over = true;
-  for (const int connection : connections) ::shutdown(connection, SHUT_RDWR);
+  buffers->end();
   if (awaited >= 0) pairs->getPair(awaited)->close();
   return awaited >= 0;
 }
 
 Result<void> Mesh::Parts::settled(Result<void> result) {
+  if (result && buffers->over()) result = fail("the formation is over");
   {
     const std::lock_guard lock(mutex);
-    if (over && result) result = fail("the formation is over");
     awaited = -1;
   }
-  if (!result) end();
+  if (!result) {
+    end();
+    each_peer([&](int rank) { pairs->getPair(rank)->close(); });
+  }
   return result;
 }
 
 void Mesh::Parts::connect(std::span<const sockaddr_in> doors) {
-  std::vector<sockaddr_in> own, theirs;
-  each_peer([&](int rank) {
-    own.push_back(socket_of(pairs->getPair(rank)->address()));
-    theirs.push_back(doors[rank]);
-  });
   each_peer([&](int rank) {
     const auto* socket = reinterpret_cast<const sockaddr*>(&doors[rank]);
     if (await(rank)) pairs->getPair(rank)->connect(tcp::Address(socket, sizeof doors[rank]).bytes());
   });
   if (!await(-1)) throw std::runtime_error("the formation is over");
-  auto found = doubles(own, theirs);
-  const std::lock_guard lock(mutex);
-  connections = std::move(found);
-  if (over) throw std::runtime_error("the formation is over");
-  if (connections.size() != own.size())
-    throw std::runtime_error(fmt::format("{} of {} connections stand", connections.size(), own.size()));
 }
 
 /// A port may have had another owner a moment ago, and a late worker knock at the wrong door.
@@ -286,7 +243,8 @@ Result<std::unique_ptr<Mesh>> Mesh::open(NetworkDevice& network, Place place) {
     parts->pairs = device->createContext(place.rank, place.size);
     parts->pairs->setTimeout(kPatience);
     parts->each_peer([&](int rank) { parts->pairs->createPair(rank); });
-    parts->context = std::make_shared<Connected>(place.rank, place.size, device, parts->pairs);
+    parts->context = std::make_shared<Connected>(place.rank, place.size, device,
+                                                 std::make_shared<EndablePairs>(parts->pairs, parts->buffers));
     parts->word = parts->door_word();
   });
   if (!opened) return unexpected(opened.error());

@@ -178,6 +178,42 @@ TEST(Mesh, AbortEndsASumWhosePeerDoesNotTakePart) {
   EXPECT_FALSE(formation.meshes[0]->sum(std::span(values))) << "it stays over";
 }
 
+/// gloo itself leaves a sender asleep whose connection ends while its thread learns that the other side is ready.
+TEST(Mesh, AbortEndsWhatIsUnderWayAtAnyMoment) {
+  std::signal(SIGPIPE, SIG_IGN);
+  auto first = NetworkDevice::open("lo"), second = NetworkDevice::open("lo");
+  std::vector<std::byte> state(800'000), received(800'000);
+  std::vector<float> values(200'000), others(200'000);
+  const std::vector<int> receivers = {1};
+  for (int number = 0; number < 150; ++number) {
+    auto one = opened(**first, {.formation = number, .rank = 0, .size = 2});
+    auto two = opened(**second, {.formation = number, .rank = 1, .size = 2});
+    const std::vector<std::string> words = {one->word(), two->word()};
+    std::atomic<int> connected = 0;
+    const auto act = [&](Mesh& mesh, std::span<std::byte> bytes, std::span<float> floats) {
+      const auto met = mesh.connect(words);
+      ++connected;
+      const std::vector<std::span<std::byte>> parts = {bytes};
+      for (int i = 0; met && i < 1000; ++i) {
+        if (number % 2 == 0 ? !mesh.hand_over(0, receivers, parts) : !mesh.sum(floats)) break;
+      }
+    };
+    auto ours = std::async(std::launch::async, [&] { act(*one, state, values); });
+    auto theirs = std::async(std::launch::async, [&] { act(*two, received, others); });
+    while (connected < 2) std::this_thread::yield();
+    std::this_thread::sleep_for(std::chrono::microseconds(number * 7 % 1000));
+    one->abort();
+    const auto ends = [](const std::future<void>& side) {
+      return side.wait_for(std::chrono::seconds(20)) == std::future_status::ready;
+    };
+    const bool over = ends(ours);
+    two->abort();
+    if (over && ends(theirs)) continue;
+    std::fprintf(stderr, "formation %d: somebody still waits after abort()\n", number);
+    std::_Exit(1);  // whoever waits cannot be joined
+  }
+}
+
 TEST(Mesh, AbortBeforeConnectIsNotLost) {
   Formation formation(2);
   formation.meshes[0]->abort();
