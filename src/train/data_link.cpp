@@ -3,9 +3,11 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <ifaddrs.h>
+#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/uio.h>
@@ -191,6 +193,13 @@ Result<void> DataLink::await_room() {
   pollfd event{.fd = socket_, .events = POLLOUT, .revents = 0};
   if (::poll(&event, 1, -1) < 0 && errno != EINTR) return fail("poll: {}", std::strerror(errno));
   return {};
+}
+
+Result<std::size_t> DataLink::unsent() {
+  if (auto sent = flush(); !sent) return unexpected(sent.error());
+  int bytes = 0;
+  if (::ioctl(socket_, SIOCOUTQ, &bytes) != 0) return fail("unsent bytes: {}", std::strerror(errno));
+  return static_cast<std::size_t>(std::max(0, bytes));
 }
 
 Result<std::size_t> DataLink::receive_sealed(std::span<std::byte> payload) {

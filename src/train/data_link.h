@@ -65,6 +65,8 @@ class DataLink {
   Result<std::size_t> send_some(std::span<const std::byte> payload);
   /// Until the system takes more.
   Result<void> await_room();
+  /// Bytes that the peer's system has not got yet. What is encrypted already goes on its way first.
+  Result<std::size_t> unsent();
 
   /// None: the peer closed the connection in good order. What is no header is an error.
   Result<std::optional<DataHeader>> receive();

@@ -1,12 +1,15 @@
 #include "train/shard_server.h"
 
+#include <chrono>
 #include <cstring>
 #include <limits>
+#include <thread>
 #include <utility>
 
 #include "train/coverage.h"
 #include "train/held_shard.h"
 #include "train/staging.h"
+#include "train/turns.h"
 
 namespace mayfly {
 namespace {
@@ -15,12 +18,25 @@ using Kind = DataHeader::Kind;
 
 /// For a guest to say what it wants.
 constexpr Seconds kHello{5};
+/// Smaller answers are not worth a place in the line.
+constexpr std::size_t kWorthATurn = 128 << 10;
+/// The next one begins while that much is still on its way.
+constexpr std::size_t kOnItsWay = 64 << 10;
+constexpr std::chrono::microseconds kLookAgain{100}, kLookSeldom{2000};
 
 /// A push that is not whole.
 struct Incoming {
   std::int64_t lease = 0;
   PushBuffer buffer{};
   Coverage coverage{ShardRange{}};
+};
+
+/// What a guest's thread knows.
+struct Visit {
+  Guest& guest;
+  ShardRange range{};
+  std::optional<Incoming> incoming{};
+  LinkLoad::Own own{};
 };
 
 class TcpShardServer final : public ShardServer {
@@ -43,15 +59,19 @@ class TcpShardServer final : public ShardServer {
   // A guest's thread.
   Result<void> serve(Guest& guest);
   Result<ShardRange> meet(Guest& guest);
-  Result<void> talk(Guest& guest, ShardRange range, std::optional<Incoming>& incoming);
-  Result<void> take_push(Guest& guest, ShardRange range, const DataHeader& header, std::optional<Incoming>& incoming);
-  Result<void> answer_pull(Guest& guest, const DataHeader& header);
+  Result<void> talk(Visit& visit);
+  Result<void> take_push(Visit& visit, const DataHeader& header);
+  Result<void> answer_pull(Visit& visit, const DataHeader& header);
+  Result<void> send_weights(DataLink& link, HeldShard::Reading& state, Turns::Turn* turn);
+  static Result<std::size_t> note_arrived(DataLink& link, std::size_t sent, Turns::Turn& turn);
+  static Result<void> await_arrival(DataLink& link, std::size_t size, Turns::Turn& turn);
   Result<void> answer_fetch(Guest& guest, const DataHeader& header);
 
   const Options options_;
   std::int64_t formation_ = -1;  ///< of the owner's thread
   HeldShard held_{};
   Staging staging_{};
+  Turns turns_{};
   std::unique_ptr<Reception> reception_{};  ///< whose threads use all of the above
 };
 
@@ -101,11 +121,12 @@ Result<void> TcpShardServer::read_copy(std::int64_t formation, std::int64_t samp
 }
 
 Result<void> TcpShardServer::serve(Guest& guest) {
-  std::optional<Incoming> incoming;
-  auto range = meet(guest);
-  auto talked = range ? talk(guest, *range, incoming) : Result<void>(unexpected(range.error()));
+  const auto range = meet(guest);
+  if (!range) return unexpected(range.error());
+  Visit visit{.guest = guest, .range = *range};
+  auto talked = talk(visit);
   // What it did not finish is lost with it; what it finished stays.
-  if (incoming) staging_.give_back(std::move(incoming->buffer));
+  if (visit.incoming) staging_.give_back(std::move(visit.incoming->buffer));
   return talked;
 }
 
@@ -126,24 +147,24 @@ Result<ShardRange> TcpShardServer::meet(Guest& guest) {
   return range;
 }
 
-Result<void> TcpShardServer::talk(Guest& guest, ShardRange range, std::optional<Incoming>& incoming) {
+Result<void> TcpShardServer::talk(Visit& visit) {
   while (true) {
-    const auto received = guest.link.receive();
+    const auto received = visit.guest.link.receive();
     if (!received) return unexpected(received.error());
     if (!*received) return {};
     const auto& header = **received;
-    if (header.formation != guest.formation)
-      return fail("formation {} on a connection of {}", header.formation, guest.formation.load());
+    if (header.formation != visit.guest.formation)
+      return fail("formation {} on a connection of {}", header.formation, visit.guest.formation.load());
     Result<void> done = fail("a message of kind {}", static_cast<unsigned>(header.kind));
-    if (header.kind == Kind::push) done = take_push(guest, range, header, incoming);
-    if (header.kind == Kind::pull) done = answer_pull(guest, header);
-    if (header.kind == Kind::fetch) done = answer_fetch(guest, header);
+    if (header.kind == Kind::push) done = take_push(visit, header);
+    if (header.kind == Kind::pull) done = answer_pull(visit, header);
+    if (header.kind == Kind::fetch) done = answer_fetch(visit.guest, header);
     if (!done) return done;
   }
 }
 
-Result<void> TcpShardServer::take_push(Guest& guest, ShardRange range, const DataHeader& header,
-                                       std::optional<Incoming>& incoming) {
+Result<void> TcpShardServer::take_push(Visit& visit, const DataHeader& header) {
+  auto& [guest, range, incoming, own] = visit;
   if (!incoming) incoming = Incoming{.lease = header.number, .buffer = staging_.buffer(), .coverage = Coverage(range)};
   if (incoming->lease != header.number)
     return fail("lease {} pushed before all of lease {}", header.number, incoming->lease);
@@ -160,25 +181,63 @@ Result<void> TcpShardServer::take_push(Guest& guest, ShardRange range, const Dat
   return guest.link.send({.kind = Kind::staged, .formation = header.formation, .number = lease});
 }
 
-Result<void> TcpShardServer::answer_pull(Guest& guest, const DataHeader& header) {
-  auto& link = guest.link;
-  const auto reading = held_.read(header.formation, header.number, [&] { return link.hung_up(); });
+Result<void> TcpShardServer::answer_pull(Visit& visit, const DataHeader& header) {
+  auto& link = visit.guest.link;
+  const auto gone = [&] { return link.hung_up(); };
+  std::unique_ptr<Turns::Turn> turn;
+  if (visit.range.count * sizeof(float) >= kWorthATurn) {
+    // Nobody whose state is not there yet stands in the line.
+    if (const auto there = held_.read(header.formation, header.number, gone); !there) return unexpected(there.error());
+    turn = turns_.take(visit.own, gone);
+    if (!turn) return fail("it was not waited for");
+  }
+  const auto reading = held_.read(header.formation, header.number, gone);
   if (!reading) return unexpected(reading.error());
-  auto& state = **reading;
-  const auto size = state.with([](std::span<const float> weights) { return weights.size(); });
-  if (auto said =
-          link.send({.kind = Kind::weights, .formation = header.formation, .number = state.sample(), .count = size});
+  if (auto said = link.send({.kind = Kind::weights,
+                             .formation = header.formation,
+                             .number = (*reading)->sample(),
+                             .count = visit.range.count});
       !said)
     return said;
+  return send_weights(link, **reading, turn.get());
+}
+
+Result<void> TcpShardServer::send_weights(DataLink& link, HeldShard::Reading& state, Turns::Turn* turn) {
+  const auto size = state.with([](std::span<const float> weights) { return weights.size_bytes(); });
   // Waiting happens between the pieces, never within with(): an update may be on its way.
-  for (std::size_t at = 0; at < size * sizeof(float);) {
+  for (std::size_t at = 0; at < size;) {
     const auto sent =
         state.with([&](std::span<const float> weights) { return link.send_some(std::as_bytes(weights).subspan(at)); });
     if (!sent) return unexpected(sent.error());
     at += *sent;
     if (*sent > 0 && options_.network) options_.network->out.pass(*sent);
+    if (turn != nullptr) {
+      if (auto left = note_arrived(link, at, *turn); !left) return unexpected(left.error());
+    }
     if (*sent > 0) continue;
     if (auto room = link.await_room(); !room) return room;
+  }
+  return turn == nullptr ? Result<void>{} : await_arrival(link, size, *turn);
+}
+
+/// What has not arrived yet of what was sent.
+Result<std::size_t> TcpShardServer::note_arrived(DataLink& link, std::size_t sent, Turns::Turn& turn) {
+  auto left = link.unsent();
+  if (left && *left < sent) turn.arrived(sent - *left);
+  return left;
+}
+
+/// The system takes megabytes at once; the link is free when they are through. Whoever stands still is not waited for.
+Result<void> TcpShardServer::await_arrival(DataLink& link, std::size_t size, Turns::Turn& turn) {
+  auto least = size;
+  auto pause = kLookAgain;
+  for (auto since = Turns::Clock::now(); Turns::Clock::now() - since < Turns::kStandstill;) {
+    const auto left = note_arrived(link, size, turn);
+    if (!left) return unexpected(left.error());
+    if (*left <= kOnItsWay) break;
+    if (*left < std::exchange(least, std::min(least, *left))) since = Turns::Clock::now();
+    std::this_thread::sleep_for(pause);
+    pause = std::min(2 * pause, kLookSeldom);
   }
   return {};
 }
