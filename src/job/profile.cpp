@@ -100,6 +100,7 @@ LossCurve read_loss(Section section) {
     loss.batch_slope = section.number("batch_slope");
     loss.scale = section.number("scale", Range::positive);
     loss.cc_offset = section.maybe_number("cc_offset", Range::non_negative);
+    loss.workers_power = section.maybe_number("workers_power", Range::fraction);
     loss.floor = section.number("floor");
     if (section.ok() && loss.initial <= loss.floor) section.reject("initial", "is not above the floor");
   } else if (section.ok()) {
@@ -269,7 +270,8 @@ Profile read_profile(Section& root) {
     profile.server = {.type = server->maybe_text("type").value_or(""),
                       .network = maybe_rate(*server, "network_mb_per_s"),
                       .cpu = maybe_seconds(*server, "cpu_s_per_update"),
-                      .demand = maybe_seconds(*server, "demand_s")};
+                      .demand = maybe_seconds(*server, "demand_s"),
+                      .in_turn = server->maybe_flag("in_turn").value_or(false)};
     if (const auto price = server->maybe_number("usd_per_hour", Range::non_negative)) profile.server.price = {*price};
     if (server->has("basis")) profile.server.basis = read_basis(*server, Basis::measured);
     server->finish();

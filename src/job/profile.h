@@ -59,6 +59,7 @@ struct ServerProfile {
   std::optional<BytesPerSecond> network{};  ///< overrides the catalogue
   std::optional<Seconds> cpu{};             ///< core-seconds per update
   std::optional<Seconds> demand{};          ///< busy time per update of one whole server, as calibrated
+  bool in_turn = false;                     ///< it answers one worker after the other
   std::optional<UsdPerHour> price{};        ///< overrides the catalogue
   std::optional<Basis> basis{};
   bool operator==(const ServerProfile&) const = default;
@@ -88,8 +89,11 @@ struct LossCurve {
   std::optional<double> cc_offset{};  ///< spotdnn gamma4 of the final paper; absent: the draft's four-coefficient form
   double floor = 0;                   ///< spotdnn gamma5 (draft gamma4), cynthia beta1
   double initial = 0;                 ///< common-start: loss before the first step
-  double relative_sd = 0;             ///< of the number of steps to a loss; 0 = not known
-  double batch_min = 0;               ///< weighted batches the curve was fitted for; it says nothing of others
+  /// common-start: the steps to a loss grow with the workers to this power; absent: 0.5 asynchronously, as published,
+  /// and 0 with a barrier, where only the batch tells one worker from many.
+  std::optional<double> workers_power{};
+  double relative_sd = 0;  ///< of the number of steps to a loss; 0 = not known
+  double batch_min = 0;    ///< weighted batches the curve was fitted for; it says nothing of others
   double batch_max = 1e300;
   bool operator==(const LossCurve&) const = default;
 };

@@ -12,7 +12,11 @@ double amplitude(const LossCurve& curve, const LossConditions& at) {
     return curve.scale * (at.sync == Sync::asp ? std::sqrt(static_cast<double>(at.workers)) : 1);
   }
   const double spread = curve.cc_offset ? (at.cc + *curve.cc_offset) * at.workers : at.workers;
-  return (curve.batch_slope * at.batch + curve.scale) * std::sqrt(spread);
+  const double own = curve.batch_slope * at.batch + curve.scale;
+  if (curve.form == LossCurve::Form::common_start) {
+    return own * std::pow(spread, curve.workers_power.value_or(at.sync == Sync::asp ? 0.5 : 0));
+  }
+  return own * std::sqrt(spread);
 }
 
 }  // namespace

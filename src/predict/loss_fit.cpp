@@ -15,18 +15,22 @@ namespace {
 struct Shape {
   LossCurve::Form form = LossCurve::Form::common_start;
   bool batch_varies = false;
+  bool workers_vary = false;  ///< with the same batch, which tells what more of them cost
 
   std::size_t size() const {
     const std::size_t own = form == LossCurve::Form::cynthia ? 2 : 3;
-    return own + (batch_varies && form != LossCurve::Form::cynthia ? 1 : 0);
+    return own + (slope() || power() ? 1 : 0);
   }
+  bool slope() const { return batch_varies && form != LossCurve::Form::cynthia; }
+  bool power() const { return workers_vary && !batch_varies && form == LossCurve::Form::common_start; }
   /// cynthia: scale, floor. spotdnn: scale, floor, shift[, slope]. common-start: scale, floor, initial - floor[,
-  /// slope].
+  /// slope or power].
   LossCurve curve(std::span<const double> x) const {
     LossCurve made{.form = form, .scale = x[0], .floor = x[1]};
     if (form == LossCurve::Form::spotdnn) made.shift = x[2];
     if (form == LossCurve::Form::common_start) made.initial = x[1] + x[2];
-    if (size() == 4) made.batch_slope = x[3];
+    if (slope()) made.batch_slope = x[3];
+    if (power()) made.workers_power = x[3];
     return made;
   }
 };
@@ -49,6 +53,11 @@ FitProblem problem_for(const Shape& shape, std::span<const LossPoint> points, Sy
   // A floor above the lowest loss seen contradicts the log.
   problem.upper[1] = lowest->loss;
   if (shape.form == LossCurve::Form::spotdnn) problem.start[2] = std::max(last / 10, 1.0);
+  if (shape.power()) {
+    problem.start[3] = 0.25;
+    problem.lower[3] = 0;
+    problem.upper[3] = 1;
+  }
   problem.start.resize(shape.size());
   problem.lower.resize(shape.size());
   problem.upper.resize(shape.size());
@@ -66,8 +75,12 @@ FitProblem problem_for(const Shape& shape, std::span<const LossPoint> points, Sy
 
 Result<LossFit> fit_loss(LossCurve::Form form, std::span<const LossPoint> points, Sync sync) {
   std::set<double> batches;
-  for (const LossPoint& point : points) batches.insert(point.batch);
-  const Shape shape{.form = form, .batch_varies = batches.size() > 1};
+  std::set<int> workers;
+  for (const LossPoint& point : points) {
+    batches.insert(point.batch);
+    workers.insert(point.workers);
+  }
+  const Shape shape{.form = form, .batch_varies = batches.size() > 1, .workers_vary = workers.size() > 1};
   if (points.size() <= shape.size()) {
     return fail("{} points of a loss curve do not determine its {} coefficients", points.size(), shape.size());
   }
@@ -87,7 +100,8 @@ Result<LossFit> fit_loss(LossCurve::Form form, std::span<const LossPoint> points
 
 LossBand loss_band(const LossFit& fit, const LossConditions& at, double steps) {
   const std::size_t n = fit.parameters.size();
-  const Shape shape{.form = fit.curve.form, .batch_varies = n == 4};
+  const bool power = fit.curve.workers_power.has_value();
+  const Shape shape{.form = fit.curve.form, .batch_varies = n == 4 && !power, .workers_vary = power};
   const auto value = [&](std::span<const double> x) { return loss_after(shape.curve(x), at, steps); };
   LossBand band{.middle = loss_after(fit.curve, at, steps)};
   double variance = fit.residual_sd * fit.residual_sd;

@@ -69,6 +69,27 @@ void cycle_rates(const Workload& job, std::span<const Group> groups, const Serve
   }
 }
 
+/// Servers that answer in turn: nobody meets others by chance. Everyone waits equally long for its turn, and only if
+/// all together ask for more than the busiest resource gives: the wait W with sum n_i / (think_i + W) = 1 / busiest.
+void rates_in_turn(std::span<const CycleClass> classes, double busiest, std::span<double> rates) {
+  double wait = 0;
+  // The sum falls with W and is convex: Newton's steps from the left never pass the solution.
+  for (int i = 0; i < 50; ++i) {
+    double asked = 0, slope = 0;
+    for (const CycleClass& c : classes) {
+      asked += c.count / (c.think + wait);
+      slope += c.count / ((c.think + wait) * (c.think + wait));
+    }
+    const double step = (asked - 1 / busiest) / slope;
+    if (step <= 1e-12 * (wait + busiest)) break;
+    wait += step;
+  }
+  double sum = 0;
+  for (std::size_t i = 0; i < classes.size(); ++i) sum += rates[i] = classes[i].count / (classes[i].think + wait);
+  // The last bits, so that no mix of machines is above the limit.
+  for (double& rate : rates) rate *= std::min(1.0, 1 / (busiest * sum));
+}
+
 Speed asynchronous(const Workload& job, std::span<const Group> groups, const ServerPool& servers) {
   MAYFLY_CHECK(groups.size() <= kMostClasses, "at most 64 kinds of machine in one cluster");
   const Demand demand = server_demand(job, servers);
@@ -80,7 +101,11 @@ Speed asynchronous(const Workload& job, std::span<const Group> groups, const Ser
     alone[i] = exchange_alone(job, worker, demand) - hidden_push(job, worker);
     classes[i] = {.think = worker.compute + worker.pcie + worker.interconnect + alone[i], .count = groups[i].count};
   }
-  cycle_rates(job, groups, servers, demand, {classes.data(), groups.size()}, {rates.data(), groups.size()});
+  if (job.in_turn) {
+    rates_in_turn({classes.data(), groups.size()}, demand.busiest, {rates.data(), groups.size()});
+  } else {
+    cycle_rates(job, groups, servers, demand, {classes.data(), groups.size()}, {rates.data(), groups.size()});
+  }
   CycleSum sum;
   for (std::size_t i = 0; i < groups.size(); ++i) {
     const auto& [worker, count] = groups[i];
@@ -138,7 +163,9 @@ Speed synchronous(std::span<const Group> groups, double overlap, const Exchanged
 }
 
 /// With a barrier all workers pull at once and, once all have computed, push at once, so that nobody's push passes
-/// another's pull: each way lasts as long as the servers take for everyone, or the slowest worker for itself.
+/// another's pull: each way lasts as long as the servers take for everyone, or the slowest worker for itself. Where
+/// they pull in turn, the first computes and pushes while others still pull, and what follows the last pull is one
+/// worker's push, or the rest of what the servers have to do for all.
 Speed synchronous_servers(const Workload& job, std::span<const Group> groups, const ServerPool& servers) {
   const Demand demand = server_demand(job, servers);
   const double network = job.parameters / (servers.nic * servers.count);
@@ -150,9 +177,11 @@ Speed synchronous_servers(const Workload& job, std::span<const Group> groups, co
   const double pull = std::max(workers * network, at_worker);
   const double push = std::max(workers * demand.busiest, at_worker);
   const bool server_bound = workers * demand.busiest > at_worker;
+  const double last_push = std::max(at_worker, demand.busiest);
+  const double exchange = job.in_turn ? std::max(pull + last_push, std::max(network, at_worker) + push) : pull + push;
   return synchronous(groups, job.overlap,
-                     {.time = pull + push + job.tensors * job.latency,
-                      .hideable = push,
+                     {.time = exchange + job.tensors * job.latency,
+                      .hideable = job.in_turn ? last_push : push,
                       .part = server_bound ? demand.part : Part::worker_network});
 }
 

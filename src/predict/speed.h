@@ -61,6 +61,7 @@ struct Workload {
   double overlap = 0;        ///< share of the backward pass that hides an exchange
   double server_cpu = 0;     ///< core-seconds per update
   double server_demand = 0;  ///< s per update of one whole server, as calibrated; 0 = derive
+  bool in_turn = false;      ///< servers answer one after the other, as mayfly's do; else all share a link evenly
   std::optional<ContentionFit> contention{};
   std::optional<CynthiaProfile> cynthia{};
   std::span<const ShapeSpeed> shapes{};  ///< pipelines: the measured shapes; owned by the profile

@@ -217,6 +217,7 @@ Workload make_workload(const Profile& profile, std::optional<Sync> sync) {
   job.overlap = profile.link.overlap;
   job.server_cpu = profile.server.cpu ? profile.server.cpu->count() : 0;
   job.server_demand = profile.server.demand ? profile.server.demand->count() : 0;
+  job.in_turn = profile.server.in_turn;
   job.contention = profile.contention;
   job.cynthia = profile.cynthia;
   if (profile.pipeline) {

@@ -110,6 +110,7 @@ Json loss_json(const JobMeasurement& found) {
             {"batch_slope", curve.batch_slope},
             {"scale", curve.scale},
             {"floor", curve.floor}};
+  if (curve.workers_power) loss["workers_power"] = *curve.workers_power;
   if (curve.relative_sd > 0) loss["relative_sd"] = curve.relative_sd;
   return loss;
 }
@@ -129,7 +130,7 @@ Json profile_of(const JobMeasurement& found, const ProfileRequest& request) {
   if (!link.empty()) link["basis"] = "measured";
   if (!link.empty()) profile["link"] = link;
   if (found.server_cpu_s) {
-    profile["server"] = {{"basis", "measured"}};
+    profile["server"] = {{"basis", "measured"}, {"in_turn", true}};
     if (*found.server_cpu_s > 0) profile["server"]["cpu_s_per_update"] = *found.server_cpu_s;
     if (const std::string& type = request.spec.train->servers->type; !type.empty()) profile["server"]["type"] = type;
   }

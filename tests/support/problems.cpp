@@ -77,6 +77,7 @@ Problem random_problem(const RandomProblem& shape, std::uint64_t seed, Profile& 
   profile.loss->batch_min = 0;
   profile.loss->batch_max = 1e300;
   profile.sync = shape.sync;
+  profile.server.in_turn = shape.in_turn;
   profile.cynthia = CynthiaProfile{.work_gflop = uniform(random, 500, 2000)};
   if (shape.five_coefficients) profile.loss->cc_offset = uniform(random, 0.1, 1);
   Problem problem{.profile = &profile, .job = make_workload(profile), .predictor = shape.predictor};

@@ -41,6 +41,7 @@ struct RandomProblem {
   Sync sync = Sync::asp;
   bool epochs = false;
   bool five_coefficients = false;
+  bool in_turn = false;  ///< how servers answer
 };
 Problem random_problem(const RandomProblem& shape, std::uint64_t seed, Profile& profile);
 
