@@ -174,7 +174,7 @@ def write_profile(folder, links, cluster, single, alone, cynthia=False):
         over = single["step_s"] - alone["step_s"] - 2 * size / (links[f"{mb_per_s:g}"] * 1e6)
         profile["types"][BASE]["compute_s"] += max(0.0, over)
         profile["link"] = {"overlap": min(1.0, max(0.0, -over / (2 / 3 * alone["step_s"])))}
-        profile["server"] = {"type": SERVER, "cpu_s_per_update": single["server_cpu_s"]}
+        profile["server"] = {"type": SERVER, "cpu_s_per_update": single["server_cpu_s"], "in_turn": True}
         profile["contention"] = {"slope": 0.8, "offset": -1.92}  # as published for the authors' cloud: one worker tells none
     if cynthia:
         work = profile["types"][BASE]["compute_s"] * cores  # in core-seconds, as if a core had 1 GFLOPS
