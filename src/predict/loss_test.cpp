@@ -124,6 +124,37 @@ TEST(LossFit, WidensAsItExtrapolates) {
   EXPECT_GT(fit->curve.relative_sd, 0);
 }
 
+// Asynchronously, K = 300 n^p: eight workers need 2.83 times the steps of one if p is 0.5, as many if it is 0.
+TEST(LossFit, TellsWhatMoreWorkersCostFromLossesOfOneAndFour) {
+  for (const double power : {0.0, 0.2, 0.5}) {
+    const LossCurve truth{
+        .form = LossCurve::Form::common_start, .scale = 300, .floor = .1, .initial = 2.3, .workers_power = power};
+    std::vector<LossPoint> points;
+    for (const int workers : {1, 4}) {
+      for (int i = 1; i <= 40; ++i)
+        points.push_back({.step = 10.0 * i,
+                          .loss = loss_after(truth, {.batch = 128, .workers = workers}, 10.0 * i),
+                          .batch = 128,
+                          .workers = workers});
+    }
+    const auto fit = fit_loss(LossCurve::Form::common_start, points, Sync::asp);
+    ASSERT_TRUE(fit.has_value());
+    ASSERT_TRUE(fit->curve.workers_power);
+    EXPECT_NEAR(*fit->curve.workers_power, power, .01);
+    const LossConditions eight{.batch = 128, .workers = 8};
+    EXPECT_NEAR(*steps_to_loss(fit->curve, eight, .5) / *steps_to_loss(truth, eight, .5), 1, .02);
+  }
+}
+
+TEST(LossCurves, WithABarrierOnlyTheBatchTellsOneWorkerFromMany) {
+  const LossCurve curve{.form = LossCurve::Form::common_start, .scale = 300, .floor = .1, .initial = 2.3};
+  const auto steps = [&](int workers, Sync sync) {
+    return *steps_to_loss(curve, {.batch = 512, .workers = workers, .sync = sync}, .5);
+  };
+  EXPECT_DOUBLE_EQ(steps(4, Sync::bsp), steps(1, Sync::bsp));
+  EXPECT_DOUBLE_EQ(steps(4, Sync::asp), 2 * steps(1, Sync::asp));
+}
+
 TEST(LossFit, RefusesTooFewPoints) {
   const std::vector<LossPoint> points{{0, 5}, {1, 4}, {2, 3}};
   EXPECT_FALSE(fit_loss(LossCurve::Form::common_start, points, Sync::asp));

@@ -12,8 +12,9 @@ constexpr double kSlowed = 0.85;  ///< of its own rate, when others take from it
 constexpr double kNewest = 0.25;  ///< what the newest transfer counts for
 constexpr double kDoubt = 0.05;   ///< and for the rate alone, if it was slower than that: others may have taken from it
 constexpr double kSqueezed = 0.4;  ///< of a transfer may be too much for the link: better than a link that is not full
-constexpr int kTrial = 100;  ///< of so many transfers some go beside one more and some with half the link free, ...
-constexpr int kTried = 4;    ///< ... so many each, as links change
+// As links change, and a first impression may be wrong: of 24 transfers three may go beside one more, and of 96 two
+// with half the link free.
+constexpr int kOften = 24, kMore = 3, kSeldom = 96, kLess = 2;
 constexpr std::chrono::milliseconds kGlance{20};
 
 double seconds(Turns::Clock::duration time) { return std::chrono::duration<double>(time).count(); }
@@ -31,8 +32,7 @@ bool LinkLoad::has_room(double taken, const Own& next) const {
   if (alone_ < kFirstAlone) return false;
   if (link_ <= 0) return true;
   const double own = taken_by(next);
-  const int at = seen_ % kTrial;
-  const double limit = at < kTried ? link_ + own : at < 2 * kTried ? link_ / 2 : link_;
+  const double limit = seen_ % kSeldom < kLess ? link_ / 2 : seen_ % kOften >= kOften - kMore ? link_ + own : link_;
   return taken + kSqueezed * own < limit;
 }
 
