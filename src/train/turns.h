@@ -38,7 +38,7 @@ class LinkLoad {
 
 /// Sends large answers through a link one after the other. Begun together they would share it evenly and all end late;
 /// in turn, each but the last ends earlier and the last no later, and whoever has its answer goes on while others get
-/// theirs. As many go at once as fill the link.
+/// theirs. As many go at once as fill the link. Why: docs/decisions/0014-turns.md.
 class Turns {
  public:
   using Clock = std::chrono::steady_clock;

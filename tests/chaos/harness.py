@@ -209,8 +209,8 @@ class Run:
         lines = self.journal()
         at = [i for i, line in enumerate(lines) if line.get("command") in ("assign", "pause")]
         lines = lines[at[-1] :] if at else []
-        return (bool(lines) and len(lines[0].get("members", [])) >= count and
-                any(line.get("event") == "committed" for line in lines))
+        events = {line.get("event") for line in lines}  # who is lost is so before anything new is assigned
+        return bool(lines) and len(lines[0].get("members", [])) >= count and "committed" in events and "lost" not in events
 
     def training(self, count):
         self.wait(f"{count} workers that train", lambda: self.trains(count))
