@@ -191,7 +191,7 @@ Result<void> TcpShardServer::answer_pull(Visit& visit, const DataHeader& header)
     turn = turns_.take(visit.own, gone);
     if (!turn) return fail("it was not waited for");
   }
-  const auto reading = held_.read(header.formation, header.number, gone);
+  auto reading = held_.read(header.formation, header.number, gone);
   if (!reading) return unexpected(reading.error());
   if (auto said = link.send({.kind = Kind::weights,
                              .formation = header.formation,
@@ -199,7 +199,9 @@ Result<void> TcpShardServer::answer_pull(Visit& visit, const DataHeader& header)
                              .count = visit.range.count});
       !said)
     return said;
-  return send_weights(link, **reading, turn.get());
+  auto sent = send_weights(link, **reading, turn.get());
+  reading->reset();  // an update need not spare what the system has taken
+  return !sent || !turn ? sent : await_arrival(link, visit.range.count * sizeof(float), *turn);
 }
 
 Result<void> TcpShardServer::send_weights(DataLink& link, HeldShard::Reading& state, Turns::Turn* turn) {
@@ -217,7 +219,7 @@ Result<void> TcpShardServer::send_weights(DataLink& link, HeldShard::Reading& st
     if (*sent > 0) continue;
     if (auto room = link.await_room(); !room) return room;
   }
-  return turn == nullptr ? Result<void>{} : await_arrival(link, size, *turn);
+  return {};
 }
 
 /// What has not arrived yet of what was sent.
