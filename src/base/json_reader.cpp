@@ -10,7 +10,7 @@ namespace mayfly {
 namespace {
 
 /// Enough for any format here; a hostile file does not get to fill the stack.
-constexpr std::size_t kDeepest = 64;
+constexpr std::size_t kDeepestJson = 64;
 constexpr std::size_t kKeysCompared = 64;
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -214,7 +214,7 @@ std::string_view JsonReader::text(std::string_view wanted) {
 
 bool JsonReader::begin(char open, char close, std::string_view wanted) {
   if (peek() == Kind::end || text_[at_] != open) return unwanted(wanted), false;
-  if (depth_ >= kDeepest) return reject(fmt::format("nested more than {} deep", kDeepest)), false;
+  if (depth_ >= kDeepestJson) return reject(fmt::format("nested more than {} deep", kDeepestJson)), false;
   ++at_;
   if (levels_.size() == depth_) levels_.emplace_back();
   Level& level = levels_[depth_++];

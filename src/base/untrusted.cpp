@@ -5,7 +5,7 @@
 namespace mayfly {
 namespace {
 
-constexpr int kDeepest = 100;
+constexpr int kDeepestYaml = 100;
 
 /// Whether brackets outside of strings are open deeper than that.
 bool too_deep(std::string_view text) {
@@ -21,7 +21,7 @@ bool too_deep(std::string_view text) {
     if (c == '"') quoted = true;
     if (c == '[' || c == '{') ++depth;
     if (c == ']' || c == '}') --depth;
-    if (depth > kDeepest) return true;
+    if (depth > kDeepestYaml) return true;
   }
   return false;
 }

@@ -14,7 +14,7 @@
 namespace mayfly::cli {
 namespace {
 
-struct Options {
+struct CatalogFlags {
   std::string catalog{};
   std::string cloud{};
   std::string gpu{};
@@ -73,7 +73,7 @@ double sort_key(const InstanceType& type, const std::string& by) {
   return 0;
 }
 
-int list(const Options& options) {
+int list(const CatalogFlags& options) {
   const auto catalog = load_catalog(find_catalog(options.catalog));
   if (!catalog) return bad_input(catalog.error());
   std::vector<const InstanceType*> shown;
@@ -131,7 +131,7 @@ int list(const Options& options) {
   return kDone;
 }
 
-int show(const Options& options) {
+int show(const CatalogFlags& options) {
   const auto catalog = load_catalog(find_catalog(options.catalog));
   if (!catalog) return bad_input(catalog.error());
   if (const auto* f = catalog->find_function(options.name)) {
@@ -195,7 +195,7 @@ std::string today() {
                      static_cast<unsigned>(day.day()));
 }
 
-int import(const Options& options) {
+int import(const CatalogFlags& options) {
   const auto known = load_catalog(find_catalog(options.catalog));
   if (!known) return bad_input(known.error());
   const auto text = load_text(options.file);
@@ -233,7 +233,7 @@ int import(const Options& options) {
 }  // namespace
 
 void add_catalog(CLI::App& program, int& code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<CatalogFlags>();
   auto* verb = program.add_subcommand("catalog", "what can be rented: list, show, import");
   verb->require_subcommand(1);
   const auto common = [&](CLI::App* action) {

@@ -10,7 +10,7 @@
 namespace mayfly::cli {
 namespace {
 
-struct Options {
+struct CheckFlags {
   std::string job{};
   std::string out = "mayfly-runs";
   std::string notices = "auto";
@@ -22,7 +22,7 @@ std::string_view name(Finding::State state) {
   return state == Finding::State::ok ? "ok" : "no";
 }
 
-int check(const Options& options) {
+int check(const CheckFlags& options) {
   if (const auto service = metadata_service(options.notices, endpoints_of_environment(), {}); !service)
     return bad_input({"--" + service.error().message});
   std::vector<Finding> all = engine_findings();
@@ -53,7 +53,7 @@ int check(const Options& options) {
 }  // namespace
 
 void add_check(CLI::App& program, int& code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<CheckFlags>();
   auto* verb = program.add_subcommand("check", "what works on this machine: engines, devices, notices, data, Python");
   verb->add_option("job", options->job, "job.yaml whose data files are looked for");
   verb->add_option("--out", options->out, "the folder in which runs are written")->capture_default_str();

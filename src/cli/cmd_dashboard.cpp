@@ -16,7 +16,7 @@ namespace mayfly::cli {
 namespace fs = std::filesystem;
 namespace {
 
-struct Options {
+struct DashboardFlags {
   std::string directory = "mayfly-runs";
   std::string host = "127.0.0.1";
   std::string token_file{};
@@ -46,7 +46,7 @@ void add_profiles(Choices::Files& profiles, const std::string& directory) {
   }
 }
 
-Result<std::string> token(const Options& options) {
+Result<std::string> token(const DashboardFlags& options) {
   if (options.token_file.empty()) return is_loopback(options.host) ? std::string() : fresh_token(false);
   const auto text = load_text(options.token_file);
   if (!text) return unexpected(text.error());
@@ -57,7 +57,7 @@ Result<std::string> token(const Options& options) {
   return word;
 }
 
-int dashboard(const Options& options) {
+int dashboard(const DashboardFlags& options) {
   std::error_code error;
   if (!fs::is_directory(options.directory, error))
     return bad_input(
@@ -97,7 +97,7 @@ int dashboard(const Options& options) {
 }  // namespace
 
 void add_dashboard(CLI::App& program, int& code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<DashboardFlags>();
   auto* verb = program.add_subcommand("dashboard", "a live view of runs in the browser, and the planner at hand");
   verb->add_option("directory", options->directory, "the folder of a run, or one with runs in it")
       ->capture_default_str();

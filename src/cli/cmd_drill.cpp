@@ -10,7 +10,7 @@
 namespace mayfly::cli {
 namespace {
 
-struct Options {
+struct DrillFlags {
   std::string directory{};
   std::string lose = "half";
   std::string notice = "none";
@@ -41,7 +41,7 @@ Result<void> read_notice(const std::string& text, DrillRequest& request) {
   return {};
 }
 
-Result<DrillRequest> request_of(const Options& options) {
+Result<DrillRequest> request_of(const DrillFlags& options) {
   DrillRequest request{.directory = options.directory};
   if (const auto read = read_lose(options.lose, request); !read) return unexpected(read.error());
   if (const auto read = read_notice(options.notice, request); !read) return unexpected(read.error());
@@ -73,7 +73,7 @@ std::string text_of(const DrillReport& report) {
   return text;
 }
 
-int run_drill(const Options& options) {
+int run_drill(const DrillFlags& options) {
   const auto request = request_of(options);
   if (!request) return bad_input(request.error());
   const auto report = drill(*request, note);
@@ -89,7 +89,7 @@ int run_drill(const Options& options) {
 }  // namespace
 
 void add_drill(CLI::App& program, int& code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<DrillFlags>();
   auto* verb = program.add_subcommand("drill", "rehearse the loss of machines against a running job");
   verb->add_option("directory", options->directory, "the run's folder")->required();
   verb->add_option("--lose", options->lose,

@@ -12,9 +12,9 @@
 namespace mayfly::cli {
 namespace {
 
-constexpr std::chrono::milliseconds kLook{200};
+constexpr std::chrono::milliseconds kFollowLook{200};
 
-struct Options {
+struct LogsFlags {
   std::string directory{};
   std::optional<int> worker{};
   std::optional<int> server{};
@@ -23,32 +23,32 @@ struct Options {
 };
 
 /// Which file, and whether it is the journal.
-struct Source {
+struct LogSource {
   std::filesystem::path path{};
   bool journal = false;
 };
 
-Result<Source> source(const Options& options, const std::filesystem::path& directory) {
+Result<LogSource> source(const LogsFlags& options, const std::filesystem::path& directory) {
   std::error_code error;
   if (options.controller) {
     const auto path = directory / "run.log";
     if (!std::filesystem::exists(path, error))
       return fail("{}: not there: the controller writes to the terminal it was started from, unless with -d",
                   path.string());
-    return Source{.path = path};
+    return LogSource{.path = path};
   }
   const auto number = options.worker ? options.worker : options.server;
-  if (!number) return Source{.path = directory / "journal.jsonl", .journal = true};
+  if (!number) return LogSource{.path = directory / "journal.jsonl", .journal = true};
   const auto path = directory / "logs" / fmt::format("worker-{}.log", *number);
   if (!std::filesystem::exists(path, error))
     return fail("{}: not there; 'mayfly status' shows the numbers of the logs", path.string());
-  return Source{.path = path};
+  return LogSource{.path = path};
 }
 
 /// Prints the journal in words; one that is written anew by another controller tells what was told already first.
 class Printer {
  public:
-  explicit Printer(const Source& source) : tail_(source.path), journal_(source.journal) {}
+  explicit Printer(const LogSource& source) : tail_(source.path), journal_(source.journal) {}
 
   void print(bool all) {
     const auto lines = tail_.next(all);
@@ -69,7 +69,7 @@ class Printer {
   std::size_t again_ = 0;  ///< lines of the journal that were printed before it was written anew
 };
 
-int logs(const Options& options) {
+int logs(const LogsFlags& options) {
   const auto view = view_known_run(options.directory);
   if (!view) return bad_input(view.error());
   const auto from = source(options, options.directory);
@@ -77,7 +77,7 @@ int logs(const Options& options) {
   Printer printer(*from);
   while (options.follow && driven(options.directory)) {
     printer.print(false);
-    std::this_thread::sleep_for(kLook);
+    std::this_thread::sleep_for(kFollowLook);
   }
   printer.print(true);
   if (!options.follow) return kDone;
@@ -91,7 +91,7 @@ int logs(const Options& options) {
 }  // namespace
 
 void add_logs(CLI::App& program, int& code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<LogsFlags>();
   auto* verb = program.add_subcommand("logs", "what happened in a run, in words");
   verb->add_option("directory", options->directory, "the run's folder")->required();
   verb->add_flag("-f,--follow", options->follow, "goes on until the run ends, through restarts of its controller");

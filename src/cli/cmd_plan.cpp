@@ -17,7 +17,7 @@
 namespace mayfly::cli {
 namespace {
 
-struct Options {
+struct PlanFlags {
   std::string job{};
   std::string profile{};
   std::string deadline{};
@@ -70,7 +70,7 @@ Result<Progress> parse_progress(const std::string& text) {
 }
 
 /// The job file first, then what the command line overrides.
-Result<void> apply_options(const Options& options, Question& question) {
+Result<void> apply_options(const PlanFlags& options, Question& question) {
   PlanRequest& request = question.request;
   if (!options.profile.empty()) question.profile = find_profile(options.profile).string();
   if (!options.deadline.empty()) {
@@ -128,7 +128,7 @@ Result<void> apply_options(const Options& options, Question& question) {
   return {};
 }
 
-Result<Question> question_of(const Options& options) {
+Result<Question> question_of(const PlanFlags& options) {
   Question question;
   bool measurable = false;
   constexpr double kUnset = -1;
@@ -157,7 +157,7 @@ Result<Question> question_of(const Options& options) {
   return question;
 }
 
-int plan(const Options& options) {
+int plan(const PlanFlags& options) {
   auto question = question_of(options);
   if (!question) return bad_input(question.error());
   const auto catalog = load_catalog(find_catalog(options.catalog));
@@ -218,7 +218,7 @@ int plan(const Options& options) {
 }  // namespace
 
 void add_plan(CLI::App& program, int& code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<PlanFlags>();
   auto* verb = program.add_subcommand("plan", "the cheapest cluster that keeps a promise, proven, with the runners-up");
   verb->add_option("job", options->job, "job.yaml (or give --profile)");
   verb->add_option("--profile", options->profile, "profile.json, or the name of a shipped profile");

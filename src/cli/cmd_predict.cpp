@@ -14,7 +14,7 @@
 namespace mayfly::cli {
 namespace {
 
-struct Options {
+struct PredictFlags {
   std::string profile{};
   std::string cluster{};
   std::string server{};
@@ -30,7 +30,7 @@ struct Options {
 };
 
 /// Everything the answer is made of.
-struct Inputs {
+struct PredictInputs {
   Catalog catalog{};
   Profile profile{};
   Predictor predictor = Predictor::queue;
@@ -39,8 +39,8 @@ struct Inputs {
   std::optional<Target> target{};
 };
 
-Result<Inputs> load(const Options& options) {
-  Inputs inputs;
+Result<PredictInputs> load_inputs(const PredictFlags& options) {
+  PredictInputs inputs;
   const auto predictor = parse_predictor(options.predictor);
   if (!predictor) return unexpected(predictor.error());
   const auto market = parse_market(options.market);
@@ -82,7 +82,7 @@ struct Machines {
   bool on_demand_instead = false;
 };
 
-Result<Machines> cluster_of(const Inputs& inputs, const std::string& text) {
+Result<Machines> cluster_of(const PredictInputs& inputs, const std::string& text) {
   Machines machines;
   const auto counts = parse_machines(text);
   if (!counts) return unexpected(counts.error());
@@ -123,7 +123,7 @@ struct Servers {
   double hourly = 0;
 };
 
-Result<Servers> servers_of(const Inputs& inputs, const std::string& text) {
+Result<Servers> servers_of(const PredictInputs& inputs, const std::string& text) {
   Servers servers;
   if (inputs.profile.exchange != Exchange::server) {
     if (!text.empty())
@@ -196,7 +196,7 @@ void print_answer(const Json& answer, const Speed& speed) {
   fmt::print("\n{}", parts.text());
 }
 
-Json answer_json(const Inputs& inputs, const Machines& machines, const Servers& servers, const Speed& speed) {
+Json answer_json(const PredictInputs& inputs, const Machines& machines, const Servers& servers, const Speed& speed) {
   Json answer;
   const Sync sync = inputs.sync.value_or(inputs.profile.sync);
   const double machine_sd = relative_sd(inputs.predictor, ForSteps{1}, inputs.profile, machines.groups);
@@ -237,7 +237,7 @@ Json answer_json(const Inputs& inputs, const Machines& machines, const Servers& 
   return answer;
 }
 
-int predict_machines(const Options& options, const Inputs& inputs) {
+int predict_machines(const PredictFlags& options, const PredictInputs& inputs) {
   if (options.cluster.empty())
     return bad_input({"--cluster: missing; want for example --cluster g3.8xlarge=5,g3.16xlarge=3"});
   const auto machines = cluster_of(inputs, options.cluster);
@@ -276,7 +276,7 @@ int predict_machines(const Options& options, const Inputs& inputs) {
   return kDone;
 }
 
-int predict_functions(const Options& options, const Inputs& inputs) {
+int predict_functions(const PredictFlags& options, const PredictInputs& inputs) {
   const Profile& profile = inputs.profile;
   if (!profile.serverless || !profile.samples || !profile.dataset_size || !profile.parameters) {
     return bad_input(
@@ -333,8 +333,8 @@ int predict_functions(const Options& options, const Inputs& inputs) {
   return kDone;
 }
 
-int predict(const Options& options) {
-  const auto inputs = load(options);
+int predict(const PredictFlags& options) {
+  const auto inputs = load_inputs(options);
   if (!inputs) return bad_input(inputs.error());
   return inputs->predictor == Predictor::lambda ? predict_functions(options, *inputs)
                                                 : predict_machines(options, *inputs);
@@ -343,7 +343,7 @@ int predict(const Options& options) {
 }  // namespace
 
 void add_predict(CLI::App& program, int& code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<PredictFlags>();
   auto* verb = program.add_subcommand("predict", "time, loss, cost and bottleneck of one cluster");
   verb->add_option("--profile", options->profile, "profile.json, or the name of a shipped profile")->required();
   verb->add_option("--cluster", options->cluster, "workers: g3.8xlarge=5,g3.16xlarge=3 or 5xg3.8xlarge,3xg3.16xlarge");

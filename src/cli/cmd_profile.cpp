@@ -14,7 +14,7 @@
 namespace mayfly::cli {
 namespace {
 
-struct Options {
+struct ProfileFlags {
   FromLog asked{};
   MeasureFlags job{};
   StallFlags stalls{};
@@ -81,7 +81,7 @@ Json json_of(const LogProfile& found) {
   return json;
 }
 
-Result<LogProfile> read(Options& options) {
+Result<LogProfile> read(ProfileFlags& options) {
   FromLog& asked = options.asked;
   if (!options.parameters.empty()) {
     const auto count = parse_count(options.parameters);
@@ -108,7 +108,7 @@ Result<Json> load_json(const std::string& path) {
 }
 
 /// Together with an older profile, and into a file, where that is wanted.
-Result<Json> keep(Json profile, const Options& options, const std::string& older) {
+Result<Json> keep(Json profile, const ProfileFlags& options, const std::string& older) {
   if (!older.empty()) {
     const auto before = load_json(older);
     if (!before) return unexpected(before.error());
@@ -121,7 +121,7 @@ Result<Json> keep(Json profile, const Options& options, const std::string& older
   return profile;
 }
 
-int from_log(Options options) {
+int from_log(ProfileFlags options) {
   auto found = read(options);
   if (!found) return bad_input(found.error());
   auto kept = keep(found->profile, options, options.merge.empty() ? "" : options.merge[0]);
@@ -158,7 +158,7 @@ Result<void> check(const StallFlags& flags) {
   return {};
 }
 
-Result<StallAnswer> stall_answer(const Options& options) {
+Result<StallAnswer> stall_answer(const ProfileFlags& options) {
   auto report = measured_stalls(options.job, options.stalls);
   if (!report) return unexpected(report.error());
   StallAnswer answer{.report = *std::move(report)};
@@ -182,7 +182,7 @@ void print_stalls(const StallAnswer& answer) {
                      answer.report.rounds));
 }
 
-int from_job(Options options) {
+int from_job(ProfileFlags options) {
   if (const auto sound = check(options.stalls); !sound) return bad_input(sound.error());
   if (!options.merge.empty()) {
     if (const auto older = load_json(options.merge[0]); !older) return bad_input(older.error());
@@ -229,7 +229,7 @@ int from_job(Options options) {
   return kDone;
 }
 
-int merge_files(const Options& options) {
+int merge_files(const ProfileFlags& options) {
   if (options.merge.size() != 2) return bad_input({"profile --merge: want two profiles, or a job and one profile"});
   if (options.out.empty()) return bad_input({"profile --merge: want -o FILE for what comes out"});
   auto newer = load_json(options.merge[1]);
@@ -244,7 +244,7 @@ int merge_files(const Options& options) {
   return kDone;
 }
 
-int profile(const Options& options) {
+int profile(const ProfileFlags& options) {
   const bool job = !options.job.job.empty();
   const bool log = !options.asked.file.empty();
   if (job && log) return bad_input({"profile: a job or --from LOG, not both"});
@@ -258,7 +258,7 @@ int profile(const Options& options) {
 }  // namespace
 
 void add_profile(CLI::App& program, int& code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ProfileFlags>();
   auto* verb = program.add_subcommand("profile", "measure a job on this machine, or learn from the log of a training");
   verb->add_option("job", options->job.job, "job.yaml: real workers are started and train for a while");
   verb->add_option("--for", options->job.time, "how long they train; starting them comes on top")

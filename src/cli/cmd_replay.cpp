@@ -17,7 +17,7 @@
 namespace mayfly::cli {
 namespace {
 
-struct Options {
+struct ReplayFlags {
   std::string profile{};
   std::string trace{};
   std::string policies = "on-demand,checkpoint,reactive,persist,liveput,ideal";
@@ -40,7 +40,7 @@ struct Options {
   TraceFlags flags{};
 };
 
-struct Inputs {
+struct ReplayInputs {
   Profile profile{};
   Trace trace{};
   ReplayQuestion question{};
@@ -65,8 +65,8 @@ Result<std::vector<PolicyName>> parse_policies(const std::string& text) {
   return policies;
 }
 
-Result<Inputs> load(const Options& options) {
-  Inputs inputs;
+Result<ReplayInputs> load_inputs(const ReplayFlags& options) {
+  ReplayInputs inputs;
   auto policies = parse_policies(options.policies);
   if (!policies) return unexpected(policies.error());
   inputs.question.policies = *std::move(policies);
@@ -113,7 +113,7 @@ Result<Inputs> load(const Options& options) {
   return inputs;
 }
 
-void print_rows(const Inputs& inputs, const ReplayAnswer& answer) {
+void print_rows(const ReplayInputs& inputs, const ReplayAnswer& answer) {
   const Promise& promise = inputs.question.options.promise;
   const double ideal = promise.samples ? 0 : answer.ideal;
   const TraceStats& stats = answer.stats;
@@ -149,7 +149,7 @@ void print_rows(const Inputs& inputs, const ReplayAnswer& answer) {
   }
 }
 
-int replay_bamboo(const Inputs& inputs, const Options& options) {
+int replay_bamboo(const ReplayInputs& inputs, const ReplayFlags& options) {
   const auto series = pooled(inputs.trace);
   if (!series) return bad_input(series.error());
   const auto run = bamboo_replay(inputs.profile, *series);
@@ -188,9 +188,9 @@ int replay_bamboo(const Inputs& inputs, const Options& options) {
 }
 
 /// Beyond this an answer interval by interval takes minutes.
-constexpr double kMostIntervals = 1e6;
+constexpr double kMostDecisions = 1e6;
 
-Result<void> check(const Options& options, const Inputs& inputs) {
+Result<void> check(const ReplayFlags& options, const ReplayInputs& inputs) {
   const auto& policies = inputs.question.policies;
   const auto has = [&](PolicyName policy) {
     return std::find(policies.begin(), policies.end(), policy) != policies.end();
@@ -198,9 +198,9 @@ Result<void> check(const Options& options, const Inputs& inputs) {
   const double intervals = inputs.trace.duration / inputs.question.options.interval;
   const bool stepwise = std::any_of(policies.begin(), policies.end(),
                                     [&](PolicyName policy) { return by_interval(inputs.question, policy); });
-  if ((stepwise || !options.compat.empty() || options.blind) && intervals > kMostIntervals)
+  if ((stepwise || !options.compat.empty() || options.blind) && intervals > kMostDecisions)
     return fail("{}: {:.3g} intervals of {}, want at most {:g} with --blind, --oracle or --compat", options.trace,
-                intervals, format_duration(inputs.question.options.interval), kMostIntervals);
+                intervals, format_duration(inputs.question.options.interval), kMostDecisions);
   if (options.oracle && !has(PolicyName::liveput))
     return fail("--oracle tells the future to liveput: add it to --policy");
   if (has(PolicyName::deadline) && (!options.samples || options.deadline.empty()))
@@ -214,9 +214,9 @@ Result<void> check(const Options& options, const Inputs& inputs) {
   return {};
 }
 
-int replay_trace(const Options& options) {
+int replay_trace(const ReplayFlags& options) {
   const auto begin = std::chrono::steady_clock::now();
-  auto inputs = load(options);
+  auto inputs = load_inputs(options);
   if (!inputs) return bad_input(inputs.error());
   if (const auto fine = check(options, *inputs); !fine) return bad_input(fine.error());
   if (options.compat == "bamboo") return replay_bamboo(*inputs, options);
@@ -242,7 +242,7 @@ int replay_trace(const Options& options) {
 }  // namespace
 
 void add_replay(CLI::App& program, int& code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ReplayFlags>();
   auto* verb = program.add_subcommand("replay", "what would have happened on a trace, policy by policy");
   verb->add_option("--profile", options->profile, "profile: a file, or the name of a shipped one")->required();
   verb->add_option("--trace", options->trace, "trace: a file, or the name of a shipped one")->required();

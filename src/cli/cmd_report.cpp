@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "cli/command.h"
+#include "notice/clock.h"
 #include "report/event_file.h"
 #include "report/exhibits.h"
 #include "report/page.h"
@@ -17,7 +18,7 @@ namespace mayfly::cli {
 namespace fs = std::filesystem;
 namespace {
 
-struct Options {
+struct ReportFlags {
   std::vector<std::string> paths{};
   std::string output = "report.html";
   std::string title{};
@@ -27,8 +28,6 @@ struct Options {
   std::string catalog{};
   bool json = false;
 };
-
-double unix_now() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
 
 struct NamedText {
   std::string name{};
@@ -47,7 +46,7 @@ Result<void> save_all(const std::string& folder, const std::vector<NamedText>& f
 }
 
 /// Of the first path: the run's folder, or the file without its ending.
-std::string title_of(const Options& options) {
+std::string title_of(const ReportFlags& options) {
   if (!options.title.empty()) return options.title;
   const std::string name = run_name(options.paths.front());
   return name.substr(0, name.rfind('.') == 0 ? std::string::npos : name.rfind('.'));
@@ -60,7 +59,7 @@ double began(const std::string& path) {
 }
 
 /// A report must not take the place of what it is made from.
-Result<void> check_output(const Options& options) {
+Result<void> check_output(const ReportFlags& options) {
   const fs::path output = options.output;
   std::error_code error;
   for (const std::string& path : options.paths) {
@@ -73,7 +72,7 @@ Result<void> check_output(const Options& options) {
   return {};
 }
 
-Result<std::vector<std::string>> save_report(const Options& options, const Json& report) {
+Result<std::vector<std::string>> save_report(const ReportFlags& options, const Json& report) {
   std::vector<std::string> written;
   if (const auto saved = save_text(options.output, report_html(report)); !saved) return unexpected(saved.error());
   written.push_back(options.output);
@@ -100,7 +99,7 @@ Result<std::vector<std::string>> save_report(const Options& options, const Json&
   return written;
 }
 
-int report(const Options& options) {
+int report(const ReportFlags& options) {
   if (const auto fine = check_output(options); !fine) return bad_input(fine.error());
   const auto catalog = load_catalog(find_catalog(options.catalog));
   if (!catalog) return bad_input(catalog.error());
@@ -124,7 +123,7 @@ int report(const Options& options) {
 }  // namespace
 
 void add_report(CLI::App& program, int& code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ReportFlags>();
   auto* verb = program.add_subcommand("report", "one HTML file that shows a run, a plan, a replay or a stall analysis");
   verb->add_option("paths", options->paths,
                    "folders of runs, journals, plan.json, profile.json with stalls, or what replay --json printed; "

@@ -16,7 +16,7 @@
 namespace mayfly::cli {
 namespace {
 
-struct Options {
+struct StartFlags {
   RunFlags flags{};
   std::string directory{};  ///< of resume
   bool yes = false;
@@ -25,7 +25,7 @@ struct Options {
 };
 
 /// True where nobody needs to be asked or the answer is yes.
-Result<bool> agreed(const RunSetup& setup, const Options& options) {
+Result<bool> agreed(const RunSetup& setup, const StartFlags& options) {
   if (options.yes || !setup.inputs.priced) return true;
   if (::isatty(STDIN_FILENO) == 0) return fail("run: nobody to ask whether this may cost money: say -y");
   fmt::print(stderr, "Start? [Y/n] ");
@@ -68,7 +68,7 @@ int exit_code(const RunSummary& summary) {
   return summary.missed.empty() ? kDone : kMissed;
 }
 
-int drive_and_tell(const RunSetup& setup, const Options& options) {
+int drive_and_tell(const RunSetup& setup, const StartFlags& options) {
   RunScreen screen(::isatty(STDERR_FILENO) != 0);
   const RunCalls calls{.say = [&](const std::string& text) { screen.say(text); },
                        .progress = [&](const RunProgress& progress) { screen.progress(progress); }};
@@ -89,14 +89,14 @@ int drive_and_tell(const RunSetup& setup, const Options& options) {
   return exit_code(*summary);
 }
 
-int start_here(const RunSetup& setup, const Options& options) {
+int start_here(const RunSetup& setup, const StartFlags& options) {
   return supervise(
       [&](bool) { return drive_and_tell(setup, options); },
       [](int signal) { fmt::print(stderr, "the controller was killed by signal {}: starting it again\n", signal); });
 }
 
 /// The lock of the run is the caller's, and its children's.
-int start(const RunSetup& setup, const Options& options) {
+int start(const RunSetup& setup, const StartFlags& options) {
   if (!options.detach) return start_here(setup, options);
   const RunInputs& inputs = setup.inputs;
   const std::string directory = inputs.directory.string();
@@ -114,7 +114,7 @@ int start(const RunSetup& setup, const Options& options) {
   return run.code;
 }
 
-int run(const Options& options) {
+int run(const StartFlags& options) {
   auto made = set_up(options.flags, {});
   if (!made) return bad_input(made.error());
   if (const auto* no = std::get_if<NoPlan>(&*made)) {
@@ -141,7 +141,7 @@ int run(const Options& options) {
   return code;
 }
 
-int resume(const Options& options) {
+int resume(const StartFlags& options) {
   const std::filesystem::path directory(options.directory);
   const auto text = load_text(directory / "request.json");
   if (!text) return bad_input({fmt::format("{}: no run here: {}", options.directory, text.error().message)});
@@ -161,7 +161,7 @@ int resume(const Options& options) {
 }  // namespace
 
 void add_run(CLI::App& program, int& code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<StartFlags>();
   RunFlags& flags = options->flags;
   auto* verb = program.add_subcommand("run", "train for real, through any loss of machines");
   verb->add_option("job", flags.job, "job.yaml with a 'train' block")->required();
@@ -213,7 +213,7 @@ void add_run(CLI::App& program, int& code) {
 }
 
 void add_resume(CLI::App& program, int& code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<StartFlags>();
   auto* verb = program.add_subcommand("resume", "go on with a run that was stopped or lost its controller");
   verb->add_option("directory", options->directory, "the run's folder")->required();
   verb->add_flag("-d,--detach", options->detach,

@@ -8,7 +8,7 @@
 namespace mayfly::cli {
 namespace {
 
-struct Options {
+struct StatusFlags {
   std::string directory{};
   bool json = false;
 };
@@ -31,7 +31,7 @@ int list_runs(bool json) {
   return kDone;
 }
 
-int status(const Options& options) {
+int status(const StatusFlags& options) {
   if (options.directory.empty()) return list_runs(options.json);
   const auto view = view_known_run(options.directory);
   if (!view) return bad_input(view.error());
@@ -46,7 +46,7 @@ int status(const Options& options) {
 }  // namespace
 
 void add_status(CLI::App& program, int& code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<StatusFlags>();
   auto* verb = program.add_subcommand("status", "where a run stands, while it lives and after");
   verb->add_option("directory", options->directory, "the run's folder (default: all runs in ./mayfly-runs)");
   verb->add_flag("--json", options->json, "print one JSON document");

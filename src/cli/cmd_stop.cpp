@@ -16,9 +16,9 @@
 namespace mayfly::cli {
 namespace {
 
-constexpr std::chrono::milliseconds kLook{100};
+constexpr std::chrono::milliseconds kStopLook{100};
 
-struct Options {
+struct StopFlags {
   std::string directory{};
   bool now = false;
   bool json = false;
@@ -48,13 +48,13 @@ void wait_until_ended(const std::string& directory) {
                  format_duration(std::chrono::round<std::chrono::seconds>(std::chrono::steady_clock::now() - start)));
       std::fflush(stderr);
     }
-    std::this_thread::sleep_for(kLook);
+    std::this_thread::sleep_for(kStopLook);
   }
   if (terminal) fmt::print(stderr, "\r\033[K");
 }
 
 /// What a run that does not run is; `was`: before it was stopped.
-int tell_end(const Options& options, RunLife was) {
+int tell_end(const StopFlags& options, RunLife was) {
   const RunView view = view_run(options.directory);
   const bool stopped_now = was == RunLife::running || was == RunLife::starting;
   const auto summary = load_summary(options.directory);
@@ -78,13 +78,13 @@ int tell_end(const Options& options, RunLife was) {
   return kDone;
 }
 
-int stop(const Options& options) {
+int stop(const StopFlags& options) {
   auto view = view_known_run(options.directory);
   if (!view) return bad_input(view.error());
   const RunLife was = view->life;
   // A run that has been started a moment ago has not said yet who drives it.
   for (int look = 0; view->life == RunLife::starting && look < 100; ++look) {
-    std::this_thread::sleep_for(kLook);
+    std::this_thread::sleep_for(kStopLook);
     view = view_known_run(options.directory);
     if (!view) return bad_input(view.error());
   }
@@ -101,7 +101,7 @@ int stop(const Options& options) {
 }  // namespace
 
 void add_stop(CLI::App& program, int& code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<StopFlags>();
   auto* verb = program.add_subcommand("stop", "save a run and end it");
   verb->add_option("directory", options->directory, "the run's folder")->required();
   verb->add_flag("--now", options->now, "end at once: what was trained since the last checkpoint is trained again");

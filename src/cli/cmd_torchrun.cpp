@@ -20,7 +20,7 @@ namespace mayfly::cli {
 namespace {
 namespace fs = std::filesystem;
 
-struct Options {
+struct TorchrunFlags {
   std::string out{};
   std::string deadline{};
   std::optional<double> budget{};
@@ -109,7 +109,7 @@ Result<std::vector<std::string>> command(const std::vector<std::string>& argumen
   return words;
 }
 
-Result<void> set_price(const Options& options, TorchrunInputs& inputs) {
+Result<void> set_price(const TorchrunFlags& options, TorchrunInputs& inputs) {
   const auto market = parse_market(options.market);
   if (!market) return fail("--market: {}", market.error().message);
   inputs.market = *market;
@@ -129,7 +129,7 @@ Result<void> set_price(const Options& options, TorchrunInputs& inputs) {
   return {};
 }
 
-Result<TorchrunInputs> inputs_of(const Options& options, const std::vector<std::string>& arguments) {
+Result<TorchrunInputs> inputs_of(const TorchrunFlags& options, const std::vector<std::string>& arguments) {
   if (arguments.empty()) return fail("torchrun: want torchrun's own flags and a script");
   TorchrunInputs inputs{.steps = options.steps,
                         .terminal = ::isatty(STDIN_FILENO) != 0 && ::isatty(STDOUT_FILENO) != 0};
@@ -173,7 +173,7 @@ std::string scorecard(const TorchrunSummary& summary, const TorchrunInputs& inpu
   return table.text() + fmt::format("journal: {}\n", (inputs.directory / "journal.jsonl").string());
 }
 
-int torchrun(const Options& options, const std::vector<std::string>& arguments) {
+int torchrun(const TorchrunFlags& options, const std::vector<std::string>& arguments) {
   const auto service = metadata_service(options.notices, endpoints_of_environment(), firmware_words());
   if (!service) return bad_input(service.error());
   const auto inputs = inputs_of(options, arguments);
@@ -206,7 +206,7 @@ int torchrun(const Options& options, const std::vector<std::string>& arguments) 
 }  // namespace
 
 void add_torchrun(CLI::App& program, int& code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<TorchrunFlags>();
   auto* verb =
       program.add_subcommand("torchrun", "your own script under the real torchrun, with notices, time and money");
   verb->add_option("--mayfly-out", options->out,

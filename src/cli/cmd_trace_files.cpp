@@ -15,7 +15,7 @@
 namespace mayfly::cli {
 namespace {
 
-struct Options {
+struct TraceFileFlags {
   TraceFlags flags{};
   std::vector<std::string> files{};
   bool json = false;
@@ -25,11 +25,6 @@ struct Options {
   std::string to_time{};
   int cap = 0;
 };
-
-template <class T>
-Json or_null(const std::optional<T>& value) {
-  return value ? Json(*value) : Json();
-}
 
 Json stats_json(const TraceStats& stats, const Trace& trace) {
   Json json{{"type", stats.type.empty() ? Json() : Json(stats.type)},
@@ -108,7 +103,7 @@ void add_row(Table& table, const std::string& name, const TraceStats& stats) {
              stats.price ? fmt::format("{:.4f}", stats.price->mean.value) : "-"});
 }
 
-int stats(const Options& options) {
+int stats(const TraceFileFlags& options) {
   Json traces = Json::array();
   Table table({"TRACE", ">LASTS", ">MEAN", ">RANGE", ">AT ZERO", ">PREEMPTIONS", ">MACHINES", ">MULTI", ">TO ZERO",
                ">LIFE P50", ">LIFE P90", ">USD/h"});
@@ -138,7 +133,7 @@ int stats(const Options& options) {
 }
 
 /// The part of the trace the user asked for.
-Result<void> cut(Trace& trace, const Options& options) {
+Result<void> cut(Trace& trace, const TraceFileFlags& options) {
   const auto moment = [](const std::string& text, Seconds otherwise) -> Result<Seconds> {
     return text.empty() ? otherwise : parse_duration(text);
   };
@@ -159,7 +154,7 @@ Result<void> cut(Trace& trace, const Options& options) {
   return {};
 }
 
-int convert(const Options& options) {
+int convert(const TraceFileFlags& options) {
   std::error_code ignored;
   if (std::filesystem::equivalent(options.files[0], options.output, ignored))
     return bad_input({fmt::format("-o {}: is the trace that is read, want another file", options.output)});
@@ -185,7 +180,7 @@ int convert(const Options& options) {
 }  // namespace
 
 void add_trace_files(CLI::App& verb, int& code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<TraceFileFlags>();
   const auto common = [&](CLI::App* action) {
     options->flags.add_to(*action);
     action->add_flag("--json", options->json, "print one JSON document");

@@ -14,9 +14,9 @@ namespace mayfly::cli {
 namespace {
 
 /// Errors are taken over no more than this many of the last intervals: a second's work.
-constexpr std::size_t kMostIntervals = 10000;
+constexpr std::size_t kMostJudged = 10000;
 
-struct Options {
+struct ForecastFlags {
   TraceFlags flags{};
   std::string file{};
   std::string method = "all";
@@ -53,7 +53,7 @@ std::vector<std::vector<double>> spread(const std::vector<Interval>& past, int m
   return weather.distribution(past.back().available, horizon);
 }
 
-int forecast_trace(const Options& options) {
+int forecast_trace(const ForecastFlags& options) {
   const auto trace = options.flags.load(options.file);
   if (!trace) return bad_input(trace.error());
   const auto interval = options.interval.empty() ? Result<Seconds>(trace->gap) : parse_duration(options.interval);
@@ -65,9 +65,9 @@ int forecast_trace(const Options& options) {
     return bad_input({fmt::format("{}: {:.3g} intervals of {}: want at most 10^7 (see --interval)", options.file,
                                   trace->duration / *interval, format_duration(*interval))});
   auto past = intervals(all, *interval, trace->duration);
-  if (past.size() > kMostIntervals) {
-    note(fmt::format("errors over the last {} of {} intervals", kMostIntervals, past.size()));
-    past.erase(past.begin(), past.end() - static_cast<std::ptrdiff_t>(kMostIntervals));
+  if (past.size() > kMostJudged) {
+    note(fmt::format("errors over the last {} of {} intervals", kMostJudged, past.size()));
+    past.erase(past.begin(), past.end() - static_cast<std::ptrdiff_t>(kMostJudged));
   }
   int most = 0;
   for (const Change& change : all.changes) most = std::max(most, change.available);
@@ -124,7 +124,7 @@ int forecast_trace(const Options& options) {
 }  // namespace
 
 void add_trace_forecast(CLI::App& verb, int& code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ForecastFlags>();
   auto* action = verb.add_subcommand(
       "forecast", "how many machines the next intervals will have, and how far off each method was on this trace");
   std::vector<std::string> methods{"all"};

@@ -15,7 +15,7 @@ namespace mayfly::cli {
 namespace {
 
 /// What was said on the command line; the rest stays as the preset, or the default, has it.
-struct Options {
+struct GeneratorFlags {
   std::string preset{};
   std::optional<int> machines{};
   std::string duration{};
@@ -60,7 +60,7 @@ Result<BathtubLife> parse_bathtub(const std::string& text) {
   return life;
 }
 
-Result<GeneratorOptions> generator_options(const Options& given) {
+Result<GeneratorOptions> generator_options(const GeneratorFlags& given) {
   GeneratorOptions made;
   if (!given.preset.empty()) {
     const auto& all = presets();
@@ -128,7 +128,7 @@ void print_summary(const GeneratorOptions& asked, const TraceStats& got) {
   fmt::print("{}", table.text());
 }
 
-int generate(const Options& options) {
+int generate(const GeneratorFlags& options) {
   const auto asked = generator_options(options);
   if (!asked) return bad_input(asked.error());
   const auto trace = generated_trace(*asked);
@@ -144,7 +144,6 @@ int generate(const Options& options) {
     print_summary(*asked, got);
     return kDone;
   }
-  const auto or_null = [](const std::optional<double>& value) { return value ? Json(*value) : Json(); };
   print_json({{"trace", options.output},
               {"name", trace->name},
               {"seed", asked->seed},
@@ -167,7 +166,7 @@ int generate(const Options& options) {
 }  // namespace
 
 void add_trace_generate(CLI::App& verb, int& code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<GeneratorFlags>();
   auto* action = verb.add_subcommand("generate", "a synthetic trace with the statistics asked for");
   std::string list = "Presets:\n";
   for (const Preset& preset : presets()) list += fmt::format("  {:<9} {}\n", preset.name, preset.about);

@@ -11,12 +11,13 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "cli/command.h"
+#include "cli/supervise.h"
 #include "notice/watch.h"
 
 namespace mayfly::cli {
 namespace {
 
-struct Options {
+struct WorkerFlags {
   std::string join{};
   std::string notices = "auto";
   std::string machine_name{};
@@ -27,13 +28,7 @@ struct Options {
   std::vector<std::string> command{};
 };
 
-volatile std::sig_atomic_t child = 0;
-
-void pass_on(int signal) {
-  if (child > 0) ::kill(static_cast<pid_t>(child), signal);
-}
-
-Result<std::string> token_of(const Options& options) {
+Result<std::string> token_of(const WorkerFlags& options) {
   if (!options.token_file.empty()) {
     const auto text = load_text(options.token_file);
     if (!text) return unexpected(text.error());
@@ -78,10 +73,7 @@ int watch_over(const std::vector<std::string>& command, const MetadataService& s
     return kFailed;
   }
   if (pid == 0) ::_exit(become(command));
-  child = pid;
-  struct sigaction action{};
-  action.sa_handler = pass_on;
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::sigaction(signal, &action, nullptr);
+  pass_on_to(pid, {SIGINT, SIGTERM, SIGHUP});
   const NoticeWatch watch({.service = service},
                           {.notice =
                                [pid](const PreemptionNotice& notice) {
@@ -92,11 +84,11 @@ int watch_over(const std::vector<std::string>& command, const MetadataService& s
   int status = 0;
   while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
   }
-  child = 0;
+  pass_on_to(0, {});
   return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-int worker(const Options& options) {
+int worker(const WorkerFlags& options) {
   if (const auto checked = check_join(options.join); !checked) return bad_input(checked.error());
   const auto token = token_of(options);
   if (!token) return bad_input(token.error());
@@ -122,7 +114,7 @@ int worker(const Options& options) {
 }  // namespace
 
 void add_worker(CLI::App& program, int& code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<WorkerFlags>();
   auto* verb = program.add_subcommand("worker", "train for the controller of a run: all that a machine has to start");
   verb->add_option("--join", options->join, "HOST:PORT of the controller: DIR/address of the run")->required();
   verb->add_option("--notices", options->notices,

@@ -18,7 +18,7 @@
 namespace mayfly::cli {
 namespace {
 
-constexpr std::chrono::milliseconds kLook{50};
+constexpr std::chrono::milliseconds kStartLook{50};
 
 [[noreturn]] void live_alone(int log, const std::function<int()>& work) {
   ::setsid();
@@ -73,7 +73,7 @@ Detached detach(const DetachOptions& options, const std::function<int()>& work) 
       return {.code = WIFEXITED(status) ? WEXITSTATUS(status) : kFailed, .pid = pid};
     }
     if (stands(options, front)) return {.stands = true, .pid = pid};
-    std::this_thread::sleep_for(kLook);
+    std::this_thread::sleep_for(kStartLook);
   }
 }
 

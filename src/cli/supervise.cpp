@@ -28,14 +28,14 @@ void pass_on(int signal) {
   if (child > 0) ::kill(static_cast<pid_t>(child), signal);
 }
 
-void catch_signals(void (*handler)(int)) {
+void catch_signals(void (*handler)(int), std::initializer_list<int> signals) {
   struct sigaction action{};
   action.sa_handler = handler;
-  for (const int signal : {SIGINT, SIGTERM}) ::sigaction(signal, &action, nullptr);
+  for (const int signal : signals) ::sigaction(signal, &action, nullptr);
 }
 
 int run_child(const std::function<int(bool)>& work, bool again) {
-  catch_signals(SIG_DFL);
+  catch_signals(SIG_DFL, {SIGINT, SIGTERM});
   ::setpgid(0, 0);  // Ctrl-C reaches the parent alone, which passes it on once
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
   const int code = work(again);
@@ -56,9 +56,14 @@ int wait_for(pid_t pid) {
 
 }  // namespace
 
+void pass_on_to(pid_t pid, std::initializer_list<int> signals) {
+  child = pid;
+  catch_signals(pass_on, signals);
+}
+
 int supervise(const std::function<int(bool)>& work, const std::function<void(int)>& died) {
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
-  catch_signals(pass_on);
+  pass_on_to(0, {SIGINT, SIGTERM});
   int deaths = 0;
   for (bool again = false;; again = true) {
     const auto start = std::chrono::steady_clock::now();
@@ -70,9 +75,9 @@ int supervise(const std::function<int(bool)>& work, const std::function<void(int
       return kFailed;
     }
     if (pid == 0) ::_exit(run_child(work, again));
-    child = pid;
+    pass_on_to(pid, {});
     const int status = wait_for(pid);
-    child = 0;
+    pass_on_to(0, {});
     if (!WIFSIGNALED(status)) return WEXITSTATUS(status);
     died(WTERMSIG(status));
     deaths = std::chrono::steady_clock::now() - start < kHealthy ? deaths + 1 : 1;

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <functional>
+#include <initializer_list>
 
 namespace mayfly::cli {
 
@@ -9,5 +12,8 @@ namespace mayfly::cli {
 /// the other gets SIGTERM. Workers whose controller died become this process's children, so none is left behind as a
 /// zombie.
 int supervise(const std::function<int(bool again)>& work, const std::function<void(int signal)>& died);
+
+/// From now on these signals, and those of earlier calls, go to that process; 0: to nobody.
+void pass_on_to(pid_t pid, std::initializer_list<int> signals);
 
 }  // namespace mayfly::cli

@@ -24,7 +24,7 @@ class Dials : public ::testing::Test {
   support::TempFolder folder_{};
 };
 
-Result<void> read(const Dataset& data, std::int64_t sample) {
+Result<void> read_one(const Dataset& data, std::int64_t sample) {
   std::vector<float> inputs(data.length());
   std::vector<std::int64_t> labels(1);
   return data.read(std::vector{sample}, inputs, labels);
@@ -40,7 +40,7 @@ TEST_F(Dials, MakeTheirFileAndUseItAgain) {
   std::vector<std::byte> raw;
   ASSERT_TRUE((*data)->fetch(99, raw));
   EXPECT_EQ(raw.size(), 2500u);
-  for (std::int64_t i = 0; i < 100; ++i) EXPECT_TRUE(read(**data, i));
+  for (std::int64_t i = 0; i < 100; ++i) EXPECT_TRUE(read_one(**data, i));
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_.path()), fs::directory_iterator()), 1) << "nothing is left";
 }
 
@@ -51,8 +51,8 @@ TEST_F(Dials, RefuseAFileOfOtherSamples) {
                                                "it is made anew");
   const auto data = opened(50, 2);
   ASSERT_TRUE(data.has_value()) << "the size fits, the samples do not";
-  EXPECT_TRUE(read(**data, 0));
-  EXPECT_EQ(read(**data, 7).error().message,
+  EXPECT_TRUE(read_one(**data, 0));
+  EXPECT_EQ(read_one(**data, 7).error().message,
             file().string() + ": where sample 7 should be, 14 is: not made for this data");
   EXPECT_EQ(opened(50, .01).error().message, file().string() + ": samples of 0.01 kB, want at least 0.016");
 }
@@ -61,8 +61,8 @@ TEST_F(Dials, NoticeAFileThatShrinksUnderWay) {
   const auto data = opened(100, 1);
   ASSERT_TRUE(data.has_value());
   fs::resize_file(file(), 50'500);
-  EXPECT_TRUE(read(**data, 49));
-  EXPECT_EQ(read(**data, 50).error().message,
+  EXPECT_TRUE(read_one(**data, 49));
+  EXPECT_EQ(read_one(**data, 50).error().message,
             file().string() + ": nothing at byte 50500, had 100000 bytes when it was opened");
 }
 
@@ -107,7 +107,7 @@ TEST_F(Dials, TakeTheProcessorsTimeThatTheyAreSetTo) {
   const auto data = opened(4, 1, 10);
   ASSERT_TRUE(data.has_value());
   const double start = thread_seconds();
-  for (std::int64_t i = 0; i < 4; ++i) ASSERT_TRUE(read(**data, i));
+  for (std::int64_t i = 0; i < 4; ++i) ASSERT_TRUE(read_one(**data, i));
   EXPECT_GE(thread_seconds() - start, .04);
 }
 

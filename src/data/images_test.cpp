@@ -70,7 +70,7 @@ Pixels halves(int height, int width, std::vector<std::uint8_t> left, std::vector
   return picture;
 }
 
-std::span<const std::byte> bytes_of(const std::string& text) { return std::as_bytes(std::span(text)); }
+std::span<const std::byte> bytes_in(const std::string& text) { return std::as_bytes(std::span(text)); }
 
 std::vector<float> covered(const Pixels& picture, int height, int width) {
   std::vector<float> out(static_cast<std::size_t>(picture.channels * height * width));
@@ -109,12 +109,12 @@ TEST(Cover, PutsChannelsBehindEachOther) {
 TEST(DecodedPicture, ReadsJpegAndPngAsGreyAndColour) {
   const auto picture = halves(16, 16, {255, 0, 0}, {0, 0, 255});
   for (const auto& file : {jpeg(picture), png(picture, PNG_FORMAT_RGB)}) {
-    const auto colour = decoded_picture(bytes_of(file), "f", 3, 16, 16);
+    const auto colour = decoded_picture(bytes_in(file), "f", 3, 16, 16);
     ASSERT_TRUE(colour.has_value()) << colour.error().message;
     EXPECT_NEAR(colour->bytes[0], 255, 6);
     EXPECT_NEAR(colour->bytes[2], 0, 6);
     EXPECT_NEAR(colour->bytes[15 * 3 + 2], 255, 6);
-    const auto grey = decoded_picture(bytes_of(file), "f", 1, 16, 16);
+    const auto grey = decoded_picture(bytes_in(file), "f", 1, 16, 16);
     ASSERT_TRUE(grey.has_value()) << grey.error().message;
     EXPECT_EQ(grey->bytes.size(), 256u);
     EXPECT_GT(grey->bytes[0], grey->bytes[15]) << "red is brighter than blue";
@@ -123,7 +123,7 @@ TEST(DecodedPicture, ReadsJpegAndPngAsGreyAndColour) {
 
 TEST(DecodedPicture, LaysTransparentPartsOnBlack) {
   const auto file = png(halves(4, 4, {255, 255, 255, 0}, {255, 255, 255, 255}), PNG_FORMAT_RGBA);
-  const auto picture = decoded_picture(bytes_of(file), "f", 1, 4, 4);
+  const auto picture = decoded_picture(bytes_in(file), "f", 1, 4, 4);
   ASSERT_TRUE(picture.has_value());
   EXPECT_EQ(picture->bytes[0], 0);
   EXPECT_EQ(picture->bytes[3], 255);
@@ -132,7 +132,7 @@ TEST(DecodedPicture, LaysTransparentPartsOnBlack) {
 TEST(DecodedPicture, ShrinksLargeJpegsWhileDecodingButNotBelowWhatIsWanted) {
   const auto file = jpeg(halves(256, 512, {0}, {255}));
   const auto size = [&](int height, int width) {
-    const auto picture = decoded_picture(bytes_of(file), "f", 1, height, width);
+    const auto picture = decoded_picture(bytes_in(file), "f", 1, height, width);
     return std::pair(picture->height, picture->width);
   };
   EXPECT_EQ(size(32, 32), std::pair(32, 64));
@@ -148,17 +148,17 @@ TEST(DecodedPicture, RefusesHalfAPicture) {
   for (const auto& [file, name] : {std::pair{jpeg(noisy), "JPEG"}, std::pair{png(noisy, PNG_FORMAT_RGB), "PNG"}}) {
     for (const auto size : {file.size() / 2, file.size() - 20, std::size_t{40}, std::size_t{8}}) {
       const auto cut = file.substr(0, size);
-      const auto picture = decoded_picture(bytes_of(cut), "f.x", 3, 64, 64);
+      const auto picture = decoded_picture(bytes_in(cut), "f.x", 3, 64, 64);
       ASSERT_FALSE(picture.has_value()) << name << " of " << size;
       EXPECT_TRUE(picture.error().message.starts_with(fmt::format("f.x: not a whole {} picture: ", name)))
           << picture.error().message;
     }
     auto damaged = file;
     for (std::size_t i = file.size() / 3; i < file.size() / 3 + 200; ++i) damaged[i] = '\xff';
-    EXPECT_FALSE(decoded_picture(bytes_of(damaged), "f", 3, 64, 64).has_value()) << name;
+    EXPECT_FALSE(decoded_picture(bytes_in(damaged), "f", 3, 64, 64).has_value()) << name;
   }
   const std::string text = "not a picture";
-  EXPECT_EQ(decoded_picture(bytes_of(text), "f", 3, 8, 8).error().message,
+  EXPECT_EQ(decoded_picture(bytes_in(text), "f", 3, 8, 8).error().message,
             "f: 13 bytes that do not begin like a JPEG or PNG picture");
   EXPECT_FALSE(decoded_picture({}, "f", 3, 8, 8).has_value());
 }

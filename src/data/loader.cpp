@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "data/elapsed.h"
 
 // A batch that was begun is a Work, cut into slices. A slice is fetched and prepared by one thread, straight into its
 // place in the batch; or, where storage is slow, fetched by one, kept in fetched_, and prepared by another. Whoever
@@ -15,8 +16,6 @@ namespace mayfly {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-double since(Clock::time_point start) { return Seconds(Clock::now() - start).count(); }
-
 /// How long this thread waits for something, busy processors excepted.
 class BlockedTime {
  public:

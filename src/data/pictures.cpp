@@ -130,9 +130,9 @@ Result<std::unique_ptr<Dataset>> open_idx(ByteFile images, const ByteFile& label
   if (labels_header->dimensions[0] != count)
     return fail("{}: {} labels, want {} for the images of {}", labels.name(), labels_header->dimensions[0], count,
                 images.name());
-  constexpr std::uint64_t kMostPixels = std::uint64_t{1} << 31;
-  if (height * width > kMostPixels)
-    return fail("{}: pictures of {} x {}, want at most {} pixels", images.name(), height, width, kMostPixels);
+  constexpr std::uint64_t kMostPixelsOfIdx = std::uint64_t{1} << 31;
+  if (height * width > kMostPixelsOfIdx)
+    return fail("{}: pictures of {} x {}, want at most {} pixels", images.name(), height, width, kMostPixelsOfIdx);
   const auto bytes = labels.text(labels_header->size, count);
   if (!bytes) return unexpected(bytes.error());
   std::vector<std::uint8_t> known(bytes->begin(), bytes->end());

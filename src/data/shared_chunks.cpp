@@ -5,14 +5,13 @@
 #include <utility>
 #include <vector>
 
+#include "data/elapsed.h"
 #include "data/new_file.h"
 
 namespace mayfly {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-double since(Clock::time_point start) { return Seconds(Clock::now() - start).count(); }
-
 // Both follow from the data set alone, so that jobs with other batches can share.
 constexpr std::size_t kChunkBytes = 1 << 20;
 constexpr std::size_t kMemberBytes = 64 << 20;

@@ -14,7 +14,7 @@
 namespace mayfly {
 namespace {
 
-constexpr double kMost = 1e15;
+constexpr double kLargest = 1e15;
 constexpr std::size_t kLongest = 20'000;  ///< characters of a line that are looked at
 
 using Spelling = std::pair<std::string_view, LogKey>;
@@ -109,7 +109,7 @@ std::optional<Measure> measure(std::string_view word) {
                                 std::isalpha(static_cast<unsigned char>(word[end + 1])) == 0)))
     ++end;
   const auto value = parse_number(word.substr(0, end));
-  if (!value || std::fabs(*value) > kMost) return std::nullopt;
+  if (!value || std::fabs(*value) > kLargest) return std::nullopt;
   return Measure{*value, lower(word.substr(end))};
 }
 
@@ -133,7 +133,7 @@ std::optional<std::pair<double, double>> part_of(std::string_view word) {
   if (slash == std::string_view::npos) return std::nullopt;
   const auto done = parse_number(word.substr(0, slash));
   const auto of = parse_number(word.substr(slash + 1));
-  if (!done || !of || *done < 0 || *of < 1 || *done > *of || *of > kMost) return std::nullopt;
+  if (!done || !of || *done < 0 || *of < 1 || *done > *of || *of > kLargest) return std::nullopt;
   return std::pair(*done, *of);
 }
 
@@ -281,7 +281,7 @@ std::optional<LogKey> log_key(std::string_view name) {
 }
 
 void put(LogPoint& point, LogKey key, double value) {
-  if (!std::isfinite(value) || std::fabs(value) > kMost) return;
+  if (!std::isfinite(value) || std::fabs(value) > kLargest) return;
   if (key != LogKey::loss && value < 0) return;
   const bool nothing = value == 0;
   switch (key) {

@@ -127,7 +127,7 @@ void check_files(Section& section, const DataSpec& data) {
   if (data.name == "dials" && data.files.size() != 1) want("one, which is made if it is not there");
 }
 
-LoaderSpec read_loader(Section section) {
+LoaderSpec read_loader_spec(Section section) {
   constexpr int kMostThreads = 256, kMostAhead = 1000;
   LoaderSpec loader;
   loader.prep_threads = section.maybe_integer("prep_threads", Range::non_negative);
@@ -182,7 +182,7 @@ DataSpec read_data(Section section) {
   if (is_one_of(data.name, {"digits", "synthetic", "dials", "count"})) data.samples = section.integer("samples");
   read_shape(section, data);
   read_dials(section, data);
-  if (auto loader = section.maybe_section("loader")) data.loader = read_loader(*loader);
+  if (auto loader = section.maybe_section("loader")) data.loader = read_loader_spec(*loader);
   data.classes = section.maybe_integer("classes").value_or(data.classes);
   data.seed = static_cast<std::uint64_t>(section.maybe_integer("seed", Range::non_negative).value_or(1));
   section.finish();

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "notice/clock.h"
 
 namespace mayfly {
 namespace {
@@ -15,8 +16,6 @@ constexpr std::chrono::seconds kPatience{2};
 constexpr std::chrono::seconds kTokenLife{21600};
 constexpr std::size_t kMostBytes = 1 << 20;
 constexpr const char* kAwsToken = "X-aws-ec2-metadata-token";
-
-double unix_now() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
 
 }  // namespace
 

@@ -12,13 +12,10 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "notice/answer.h"
+#include "notice/clock.h"
 
 namespace mayfly {
-namespace {
-
-double unix_now() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
-
-}  // namespace
+namespace {}  // namespace
 
 struct MockMetadata::Parts {
   explicit Parts(Options given) : options(std::move(given)) {}

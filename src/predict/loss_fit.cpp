@@ -12,7 +12,7 @@ namespace mayfly {
 namespace {
 
 /// Which coefficients a form has, in the order of LossFit::parameters, and what the log can determine.
-struct Shape {
+struct FittedForm {
   LossCurve::Form form = LossCurve::Form::common_start;
   bool batch_varies = false;
   bool workers_vary = false;  ///< with the same batch, which tells what more of them cost
@@ -37,7 +37,7 @@ struct Shape {
 
 LossConditions conditions(const LossPoint& point, Sync sync) { return {point.batch, point.workers, point.cc, sync}; }
 
-FitProblem problem_for(const Shape& shape, std::span<const LossPoint> points, Sync sync) {
+FitProblem problem_for(const FittedForm& shape, std::span<const LossPoint> points, Sync sync) {
   const auto by_loss = [](const LossPoint& a, const LossPoint& b) { return a.loss < b.loss; };
   const auto [lowest, highest] = std::minmax_element(points.begin(), points.end(), by_loss);
   const double start = std::max(highest->loss - lowest->loss, 1e-6);
@@ -80,7 +80,7 @@ Result<LossFit> fit_loss(LossCurve::Form form, std::span<const LossPoint> points
     batches.insert(point.batch);
     workers.insert(point.workers);
   }
-  const Shape shape{.form = form, .batch_varies = batches.size() > 1, .workers_vary = workers.size() > 1};
+  const FittedForm shape{.form = form, .batch_varies = batches.size() > 1, .workers_vary = workers.size() > 1};
   if (points.size() <= shape.size()) {
     return fail("{} points of a loss curve do not determine its {} coefficients", points.size(), shape.size());
   }
@@ -101,7 +101,7 @@ Result<LossFit> fit_loss(LossCurve::Form form, std::span<const LossPoint> points
 LossBand loss_band(const LossFit& fit, const LossConditions& at, double steps) {
   const std::size_t n = fit.parameters.size();
   const bool power = fit.curve.workers_power.has_value();
-  const Shape shape{.form = fit.curve.form, .batch_varies = n == 4 && !power, .workers_vary = power};
+  const FittedForm shape{.form = fit.curve.form, .batch_varies = n == 4 && !power, .workers_vary = power};
   const auto value = [&](std::span<const double> x) { return loss_after(shape.curve(x), at, steps); };
   LossBand band{.middle = loss_after(fit.curve, at, steps)};
   double variance = fit.residual_sd * fit.residual_sd;

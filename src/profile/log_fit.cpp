@@ -6,18 +6,16 @@
 #include <numeric>
 
 #include "base/text.h"
+#include "profile/spread.h"
 
 namespace mayfly {
 namespace {
 
 /// Of the intervals, at the beginning: caches fill and kernels are chosen.
-constexpr double kWarmUp = 0.1;
+constexpr double kWarmUpShare = 0.1;
 constexpr int kMostWarmUp = 20;
 /// An interval so many times longer than the median is a stall: an evaluation, a checkpoint, a machine that was away.
 constexpr double kStall = 5;
-constexpr std::size_t kStretches = 10;
-constexpr std::size_t kMostLosses = 200;
-constexpr double kBytesPerParameter = 4;
 
 /// Some steps and the time they took.
 struct Interval {
@@ -56,7 +54,7 @@ std::vector<Interval> by_line(const TrainingLog& log, const LogScale& scale) {
 
 void leave_out(std::vector<Interval>& intervals, StepTime& found) {
   const auto size = static_cast<double>(intervals.size());
-  if (intervals.size() >= 5) found.warm_up = std::min(kMostWarmUp, std::max(1, static_cast<int>(kWarmUp * size)));
+  if (intervals.size() >= 5) found.warm_up = std::min(kMostWarmUp, std::max(1, static_cast<int>(kWarmUpShare * size)));
   intervals.erase(intervals.begin(), intervals.begin() + found.warm_up);
   std::vector<double> sorted;
   for (const Interval& interval : intervals) sorted.push_back(interval.step());
@@ -67,7 +65,7 @@ void leave_out(std::vector<Interval>& intervals, StepTime& found) {
   found.intervals = static_cast<int>(intervals.size());
 }
 
-Seconds mean(std::span<const Interval> intervals) {
+Seconds mean_step(std::span<const Interval> intervals) {
   double steps = 0;
   double time = 0;
   for (const Interval& interval : intervals) {
@@ -85,7 +83,7 @@ void spread(std::span<const Interval> intervals, StepTime& found) {
   for (std::size_t i = 0; i < count; ++i) {
     const std::size_t begin = i * intervals.size() / count;
     const std::size_t end = (i + 1) * intervals.size() / count;
-    means.push_back(mean(intervals.subspan(begin, end - begin)).count());
+    means.push_back(mean_step(intervals.subspan(begin, end - begin)).count());
   }
   const double middle = std::accumulate(means.begin(), means.end(), 0.0) / static_cast<double>(count);
   double squares = 0;
@@ -177,7 +175,7 @@ Result<StepTime> step_time(const TrainingLog& log, const LogScale& scale) {
         "train_runtime{}",
         scale.batch ? "" : "; lines that count samples or samples per second also need --batch");
   leave_out(intervals, found);
-  found.mean = mean(intervals);
+  found.mean = mean_step(intervals);
   if (!std::isfinite(found.mean.count()) || found.mean.count() <= 0) return fail("the log's times make no speed");
   spread(intervals, found);
   return found;

@@ -11,6 +11,10 @@
 // What a training's log teaches: docs/models.md#from-a-log.
 namespace mayfly {
 
+inline constexpr double kBytesPerParameter = 4;
+/// A curve is fitted to at most about so many points; of more losses, to means over stretches.
+inline constexpr std::size_t kMostLosses = 200;
+
 /// Seconds of a step, from what lay between the lines of a log.
 struct StepTime {
   Seconds mean{};

@@ -5,19 +5,15 @@
 #include <numeric>
 #include <thread>
 
+#include "profile/log_fit.h"
+
 namespace mayfly {
 namespace {
 
-constexpr int kMostSteps = 100'000;
+constexpr int kEndless = 100'000;
 /// Exchanges that tell latency from rate, in bytes.
 const std::vector<std::int64_t> kExchanges{4 << 10, 64 << 10, 1 << 20, 8 << 20};
 constexpr std::size_t kFewestLosses = 8;
-constexpr std::size_t kMostLosses = 200;
-
-double mean(const std::vector<double>& values) {
-  if (values.empty()) return 0;
-  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-}
 
 /// Means over stretches, so that no curve is fitted to thousands of points.
 void add_losses(const std::vector<double>& losses, double batch, int workers, std::vector<LossPoint>& points) {
@@ -127,8 +123,7 @@ bool Measuring::step_times() {
     if (size > 0) wanted.emplace_back(size, 0.06);
   }
   for (const auto& [size, share] : wanted) {
-    const auto result =
-        measure({.steps = kMostSteps, .batch = size}, 1, share, fmt::format("steps of {} samples", size));
+    const auto result = measure({.steps = kEndless, .batch = size}, 1, share, fmt::format("steps of {} samples", size));
     if (!result) return false;
     found_.batches.push_back(summary(*result, size));
     // What an earlier, larger batch has left with the process would count for this one.
@@ -146,7 +141,7 @@ bool Measuring::step_times() {
 
 bool Measuring::work_together() {
   if (request_.workers < 2) return true;
-  const auto result = measure({.steps = kMostSteps, .batch = batch()}, 0, 0.15,
+  const auto result = measure({.steps = kEndless, .batch = batch()}, 0, 0.15,
                               fmt::format("{} workers with {} samples each", request_.workers, batch()));
   if (!result) return false;
   found_.together = summary(*result, batch());
@@ -180,7 +175,7 @@ bool Measuring::losses() {
   double spent = 0;
   const double limit = share * request_.time.count();
   const int all = request_.spec.train->batch;
-  const auto result = measure({.steps = kMostSteps,
+  const auto result = measure({.steps = kEndless,
                                .batch = all,
                                .enough =
                                    [&](const SegmentResult& so_far) {

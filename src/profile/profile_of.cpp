@@ -4,12 +4,11 @@
 
 #include "base/least_squares.h"
 #include "profile/fresh.h"
+#include "profile/log_fit.h"
 #include "profile/measure.h"
 
 namespace mayfly {
 namespace {
-
-constexpr double kBytesPerParameter = 4;
 
 Json origin_json(const JobMeasurement& found, const ProfileRequest& request) {
   Json origin{

@@ -11,7 +11,6 @@
 namespace mayfly {
 namespace {
 
-constexpr std::size_t kStretches = 10;
 /// Values that make three stretches.
 constexpr int kFewest = 6;
 constexpr double kFar = 5;
@@ -25,10 +24,6 @@ double median(std::vector<double> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::nth_element(values.begin(), middle, values.end());
   return *middle;
-}
-
-double mean(std::span<const double> values) {
-  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
 std::size_t warm_up(std::size_t values) {
@@ -50,6 +45,11 @@ int leave_out_far_ones(std::vector<double>& values) {
 }
 
 }  // namespace
+
+double mean(std::span<const double> values) {
+  if (values.empty()) return 0;
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
 
 MeasuredMean estimated(std::span<const double> values) {
   MeasuredMean found{.warm_up = static_cast<int>(warm_up(values.size()))};

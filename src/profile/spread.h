@@ -1,9 +1,13 @@
 #pragma once
 
+#include <cstddef>
 #include <span>
 
 // Times of steps, and how well their mean is known: docs/profiling.md#how-times-are-measured.
 namespace mayfly {
+
+/// 0 of none.
+double mean(std::span<const double> values);
 
 /// A mean and what it rests on.
 struct MeasuredMean {
@@ -20,6 +24,7 @@ struct MeasuredMean {
 /// rest, values over the median by more than 5 times the scaled median deviation are outliers, as long as they are at
 /// most a tenth: more of them are how the job is. Neighbours are alike, so the spread is taken between up to ten
 /// stretches of the values, as long as there are two values for each and three stretches.
+inline constexpr std::size_t kStretches = 10;
 MeasuredMean estimated(std::span<const double> values);
 
 /// Its interval is within this share of the mean.

@@ -13,9 +13,9 @@ using Clock = std::chrono::steady_clock;
 
 /// Of one segment at most; many rounds are worth more than long ones.
 constexpr double kSegment_s = 0.8;
-constexpr int kFewestSteps = 6, kMostSteps = 400;
+constexpr int kFewestSegmentSteps = 6, kMostSegmentSteps = 400;
 /// Steps at the beginning of a segment while queues fill and caches of the processor warm up.
-constexpr int kWarmUp = 3;
+constexpr int kSegmentWarmUp = 3;
 /// An interval of 95 % needs six.
 constexpr double kRoundsWanted = 8;
 constexpr double kSegmentsInARound = 5;
@@ -25,7 +25,7 @@ constexpr int kRehearsedSteps = 2;
 enum class Condition { one, all, cold, warm };
 
 Segment segment_of(Condition condition, int batch, int steps) {
-  Segment segment{.steps = steps + kWarmUp, .batch = batch};
+  Segment segment{.steps = steps + kSegmentWarmUp, .batch = batch};
   segment.data = condition == Condition::cold   ? SampleSource::cold
                  : condition == Condition::warm ? SampleSource::warm
                                                 : SampleSource::synthetic;
@@ -34,7 +34,7 @@ Segment segment_of(Condition condition, int batch, int steps) {
 
 double mean_step(const SegmentResult& result) {
   const auto& steps = result.step_s;
-  const auto skipped = std::min<std::size_t>(kWarmUp, steps.size() / 2);
+  const auto skipped = std::min<std::size_t>(kSegmentWarmUp, steps.size() / 2);
   const double sum = std::accumulate(steps.begin() + static_cast<std::ptrdiff_t>(skipped), steps.end(), 0.0);
   return sum / static_cast<double>(steps.size() - skipped);
 }
@@ -81,7 +81,7 @@ class Examination {
   std::unique_ptr<Workshop> shop_{}, spread_{};
   StallRuns runs_{};
   Seen seen_{};
-  int steps_ = kFewestSteps;
+  int steps_ = kFewestSegmentSteps;
 };
 
 Result<void> Examination::open() {
@@ -99,14 +99,14 @@ Result<void> Examination::open() {
 }
 
 Result<void> Examination::calibrate() {
-  const auto first = shop_->measure(segment_of(Condition::all, question_.batch, kFewestSteps));
+  const auto first = shop_->measure(segment_of(Condition::all, question_.batch, kFewestSegmentSteps));
   if (!first) return unexpected(first.error());
   const double step = std::max(1e-6, mean_step(*first));
   const double segment_s = std::min(kSegment_s, question_.time.count() / (kRoundsWanted * kSegmentsInARound));
-  steps_ = std::clamp(static_cast<int>(segment_s / step), kFewestSteps, kMostSteps);
+  steps_ = std::clamp(static_cast<int>(segment_s / step), kFewestSegmentSteps, kMostSegmentSteps);
   // A segment must not meet its own samples again.
   const double samples = static_cast<double>(shop_->ready().front().samples);
-  const int most = static_cast<int>(samples / (question_.batch * question_.shop.workers)) - kWarmUp;
+  const int most = static_cast<int>(samples / (question_.batch * question_.shop.workers)) - kSegmentWarmUp;
   if (most < 2)
     return fail("{:g} samples are too few: {} devices with batches of {} take more in a few steps", samples,
                 question_.shop.workers, question_.batch);

@@ -12,7 +12,7 @@
 namespace mayfly {
 namespace {
 
-constexpr double kMost = 1e18;
+constexpr double kLargestDrawn = 1e18;
 constexpr double kDay = 86400;
 
 /// 1, 2 or 5 times a power of ten, not below.
@@ -110,7 +110,7 @@ std::string time_tick(double value, const AxisTicks& ticks) {
 
 }  // namespace
 
-bool drawable(double value) { return std::isfinite(value) && std::abs(value) <= kMost; }
+bool drawable(double value) { return std::isfinite(value) && std::abs(value) <= kLargestDrawn; }
 
 AxisTicks ticks_within(double low, double high, AxisScale scale, int wanted) {
   const auto [from, to] = with_room(low, high, scale);

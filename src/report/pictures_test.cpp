@@ -2,12 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include "support/text.h"
+
 namespace mayfly {
 namespace {
 
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+using support::has;
 
-std::vector<std::string> names(const Json& report) {
+std::vector<std::string> picture_names(const Json& report) {
   std::vector<std::string> all;
   for (const Picture& picture : pictures(report)) all.push_back(picture.name);
   return all;
@@ -20,9 +22,9 @@ std::string drawn(const Json& report, const std::string& name) {
   return {};
 }
 
-using Names = std::vector<std::string>;
+using PictureNames = std::vector<std::string>;
 
-Json view(const std::string& name) {
+Json drawn_view(const std::string& name) {
   Json json = Json::parse(R"({
     "time_s": 52, "target_samples": 60000, "target_loss": 0.1, "deadline_s": 60, "budget_usd": 0.002,
     "on_demand_cost_usd": 0.0036,
@@ -61,27 +63,28 @@ Json whole_report() {
   plan["runners_up"] = Json::array({option(5600, 3.8)});
   const Json stall{{"seconds", 0.02}, {"seconds_low", 0.01}, {"seconds_high", 0.03}, {"share", 0.2}};
   return {{"format", "mayfly-report/1"},
-          {"views", {view("survive")}},
+          {"views", {drawn_view("survive")}},
           {"plan", plan},
           {"replay", {{"policies", {policy("checkpoint"), policy("liveput")}}, {"samples_target", 5000}}},
           {"profile", {{"stalls", {{"devices", 2}, {"step_s", 0.1}, {"interconnect", stall}, {"prep", stall}}}}}};
 }
 
 TEST(Pictures, ThereIsOneForEverythingAReportTells) {
-  EXPECT_EQ(names(whole_report()), (Names{"timeline", "progress", "loss", "money", "machine-time", "frontier",
-                                          "replay-progress", "replay-machine-time", "replay-money", "stalls"}));
+  EXPECT_EQ(picture_names(whole_report()),
+            (PictureNames{"timeline", "progress", "loss", "money", "machine-time", "frontier", "replay-progress",
+                          "replay-machine-time", "replay-money", "stalls"}));
 }
 
 TEST(Pictures, ThereIsNoneOfWhatIsMissingOrEmpty) {
-  EXPECT_EQ(names({{"views", Json::array()}, {"plan", nullptr}}), Names{});
-  Json bare = view("bare");
+  EXPECT_EQ(picture_names({{"views", Json::array()}, {"plan", nullptr}}), PictureNames{});
+  Json bare = drawn_view("bare");
   for (const char* key : {"losses", "validation", "money", "share", "predicted"}) bare[key] = nullptr;
   bare["counts"]["series"] = Json::array();
-  EXPECT_EQ(names({{"views", {bare}}}), (Names{"progress"}));
+  EXPECT_EQ(picture_names({{"views", {bare}}}), (PictureNames{"progress"}));
 }
 
 TEST(Pictures, MachinesWithoutPricesHaveNoPictureOfMoney) {
-  Json free = view("free");
+  Json free = drawn_view("free");
   free["money"]["usd"] = {0, 0};
   EXPECT_EQ(drawn({{"views", {free}}}, "money"), "");
 }
@@ -94,7 +97,7 @@ TEST(Timeline, NamesTypesWithTheirMarkets) {
 }
 
 TEST(Timeline, ManyTypesShareTheLastColour) {
-  Json many = view("many");
+  Json many = drawn_view("many");
   for (int i = 0; i < 20; ++i)
     many["counts"]["series"].push_back({{"type", "t" + std::to_string(i)}, {"n", {1, 1, 1}}});
   const std::string text = drawn({{"views", {many}}}, "timeline");
@@ -110,15 +113,15 @@ TEST(Progress, ShowsThePredictionTheTargetAndTheDeadline) {
 }
 
 TEST(Progress, FurtherViewsAreFurtherLines) {
-  Json replayed = view("survive");
+  Json replayed = drawn_view("survive");
   replayed["policy"] = "liveput";
-  const std::string text = drawn({{"views", {view("survive"), replayed}}}, "progress");
+  const std::string text = drawn({{"views", {drawn_view("survive"), replayed}}}, "progress");
   EXPECT_TRUE(has(text, ">survive</text>"));
   EXPECT_TRUE(has(text, ">survive (liveput)</text>"));
 }
 
 TEST(Progress, WithoutAPredictionStandsAlone) {
-  Json alone = view("alone");
+  Json alone = drawn_view("alone");
   alone["predicted"] = nullptr;
   const std::string text = drawn({{"views", {alone}}}, "progress");
   EXPECT_TRUE(has(text, ">trained<"));

@@ -19,8 +19,6 @@ Json lines_json(const std::vector<PlanLine>& lines) {
   return json;
 }
 
-Json or_null(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
-
 void put_risk(Json& json, const Risk& risk) {
   const auto put_chance = [&](const std::string& key, const std::optional<Estimate>& chance) {
     json[key] = chance ? Json(chance->middle) : Json();

@@ -14,7 +14,7 @@ constexpr double kNoteLetters = 14;
 constexpr double kNoteRow = 18;
 constexpr const char* kAxisColour = "#444444";
 constexpr const char* kGridColour = "#e4e4e4";
-constexpr double kLongestNote = 130;
+constexpr double kLongestRuleName = 130;
 
 /// Drawable figures seen so far.
 struct Extent {
@@ -149,7 +149,7 @@ class ChartPainter {
 
   Note note_of(const ChartRule& rule) const {
     return {.rule = &rule,
-            .name = shortened(rule.name, kLongestNote, kNoteLetters),
+            .name = shortened(rule.name, kLongestRuleName, kNoteLetters),
             .figure = figure_text(rule.at, rule.vertical ? chart_.x.scale : chart_.y.scale)};
   }
 

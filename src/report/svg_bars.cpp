@@ -6,7 +6,7 @@
 namespace mayfly {
 namespace {
 
-constexpr double kRow = 36;
+constexpr double kBarRow = 36;
 constexpr double kBar = 24;
 constexpr double kLongestLabel = 190;
 constexpr double kLongestNote = 130;
@@ -51,7 +51,7 @@ class BarPainter {
     plot_.left = kChartMargin + label + 8;
     plot_.right = kChartWidth - std::max(2 * kChartMargin, kChartMargin + note + (note > 0 ? 6 : 0));
     plot_.top = draw_heading(nullptr, chart.title, legend_) + 6;
-    plot_.bottom = plot_.top + kRow * static_cast<double>(rows_) + 4;
+    plot_.bottom = plot_.top + kBarRow * static_cast<double>(rows_) + 4;
     for (int wanted = 6; wanted >= 2; --wanted) {
       x_ = chart.shares ? ticks_within(0, longest(chart), chart.x.scale, wanted)
                         : ticks_around(0, longest(chart), chart.x.scale, wanted);
@@ -87,7 +87,7 @@ class BarPainter {
 
   void draw_row(SvgCanvas& canvas, std::size_t i) const {
     const BarChart::Row& row = chart_.rows[i];
-    const double top = plot_.top + kRow * static_cast<double>(i) + (kRow - kBar) / 2 + 2;
+    const double top = plot_.top + kBarRow * static_cast<double>(i) + (kBarRow - kBar) / 2 + 2;
     const double base = top + kBar / 2 + 5;
     canvas.text({plot_.left - 8, base}, shortened_label(i), {.size = kChartLetters, .anchor = Anchor::end});
     double from = 0;

@@ -3,7 +3,7 @@
 namespace mayfly {
 namespace {
 
-constexpr double kRow = 23;
+constexpr double kLegendRow = 23;
 constexpr double kSample = 26;
 constexpr double kTitleLetters = 17;
 constexpr double kRoom = kChartWidth - 2 * kChartMargin;
@@ -41,7 +41,7 @@ double draw_heading(SvgCanvas* canvas, const std::string& title, const std::vect
     const double width = kSample + 6 + text_width(name, kChartLetters) + 20;
     if (!open || x + width - 20 > kChartWidth - kChartMargin) {
       x = kChartMargin;
-      bottom += kRow;
+      bottom += kLegendRow;
       open = true;
     }
     if (canvas != nullptr) draw_entry(*canvas, entry, name, {x, bottom - 4});

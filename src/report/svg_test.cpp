@@ -5,8 +5,12 @@
 #include <algorithm>
 #include <limits>
 
+#include "support/text.h"
+
 namespace mayfly {
 namespace {
+
+using support::has;
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
@@ -19,8 +23,6 @@ std::vector<std::string> texts(double low, double high, AxisScale scale, int wan
 }
 
 using Texts = std::vector<std::string>;
-
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 std::size_t count(const std::string& text, const std::string& part) {
   std::size_t n = 0;

@@ -5,7 +5,7 @@
 namespace mayfly {
 namespace {
 
-std::vector<std::string> names(const Json& report) {
+std::vector<std::string> table_names(const Json& report) {
   std::vector<std::string> all;
   for (const CsvTable& table : tables(report)) all.push_back(table.name);
   return all;
@@ -17,9 +17,9 @@ std::string text_of(const Json& report, const std::string& name) {
   return {};
 }
 
-using Names = std::vector<std::string>;
+using TableNames = std::vector<std::string>;
 
-Json view(const std::string& name) {
+Json tabled_view(const std::string& name) {
   Json json = Json::parse(R"({
     "machines": [{"name": "w1", "type": "g4dn.xlarge", "market": "spot", "usd_per_hour": 0.2, "from_s": 0.9,
                   "to_s": null, "end": null, "notice_s": 10.125}],
@@ -54,19 +54,19 @@ TEST(CsvText, TakesFormulasTheirMeaning) {
 }
 
 TEST(Tables, OfOneViewHaveNoPrefix) {
-  EXPECT_EQ(names({{"views", {view("run")}}}),
-            (Names{"machines", "counts", "progress", "losses", "validation", "money", "happenings", "scorecard"}));
+  EXPECT_EQ(table_names({{"views", {tabled_view("run")}}}),
+            (TableNames{"machines", "counts", "progress", "losses", "validation", "money", "happenings", "scorecard"}));
 }
 
 TEST(Tables, OfSeveralViewsHaveTheirNames) {
   const Json report{{"views",
                      {{{"name", "../a b"}, {"losses", {{"t_s", {1}}, {"loss", {2}}}}},
                       {{"name", "../a b"}, {"losses", {{"t_s", {1}}, {"loss", {2}}}}}}}};
-  EXPECT_EQ(names(report), (Names{"a-b-losses", "a-b-2-losses"}));
+  EXPECT_EQ(table_names(report), (TableNames{"a-b-losses", "a-b-2-losses"}));
 }
 
 TEST(Tables, HaveAHeaderUnitsAndEmptyCellsForWhatIsNotKnown) {
-  const Json report{{"views", {view("run")}}};
+  const Json report{{"views", {tabled_view("run")}}};
   EXPECT_EQ(text_of(report, "machines"),
             "name,type,market,usd_per_hour,from_s,to_s,end,notice_s\r\n"
             "w1,g4dn.xlarge,spot,0.2,0.9,,,10.125\r\n");
@@ -123,7 +123,7 @@ TEST(Replay, HasOneRowForEachPolicyAndEachInterval) {
                     {"intervals", {{{"t_s", 0}, {"available", 4}, {"data_parallel", 2}, {"stages", 2}}}},
                     {"progress", {{"t_s", {0, 60}}, {"samples", {0, 1000}}}}};
   const Json report{{"replay", {{"policies", {policy}}}}};
-  EXPECT_EQ(names(report), (Names{"replay-policies", "replay-intervals", "replay-progress"}));
+  EXPECT_EQ(table_names(report), (TableNames{"replay-policies", "replay-intervals", "replay-progress"}));
   EXPECT_EQ(text_of(report, "replay-policies"),
             "policy,samples,samples_per_s,cost_usd,time_s,machine_hours,changes,preemptions,share_of_ideal,finished,"
             "share_useful,share_redundant,share_reconfigure,share_lost,share_idle\r\n"

@@ -10,11 +10,7 @@
 namespace mayfly {
 namespace {
 
-Json or_null(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
-Json or_null(const std::optional<Seconds>& time) { return time ? Json(time->count()) : Json(); }
-Json or_null(const std::optional<Usd>& money) { return money ? Json(money->value) : Json(); }
-Json or_null(const std::optional<bool>& flag) { return flag ? Json(*flag) : Json(); }
-Json or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
+Json null_if_empty(const std::string& text) { return text.empty() ? Json() : Json(text); }
 
 Json document_in(const std::filesystem::path& path) {
   const auto text = load_own_text(path);
@@ -24,10 +20,14 @@ Json document_in(const std::filesystem::path& path) {
 }
 
 Json machine_json(const Tenancy& machine) {
-  return {{"name", machine.name},           {"type", machine.type},
-          {"market", machine.market},       {"usd_per_hour", machine.price.value},
-          {"from_s", machine.from.count()}, {"to_s", or_null(machine.to)},
-          {"end", or_null(machine.end)},    {"notice_s", or_null(machine.notice)}};
+  return {{"name", machine.name},
+          {"type", machine.type},
+          {"market", machine.market},
+          {"usd_per_hour", machine.price.value},
+          {"from_s", machine.from.count()},
+          {"to_s", or_null(machine.to)},
+          {"end", null_if_empty(machine.end)},
+          {"notice_s", or_null(machine.notice)}};
 }
 
 Json machines_json(const Chronicle& chronicle) {
@@ -99,8 +99,8 @@ Json happenings_json(const Chronicle& chronicle) {
                     {"t_s", happening.time.count()},
                     {"kind", happening.kind},
                     {"text", happening.text},
-                    {"why", or_null(happening.why)},
-                    {"worker", or_null(happening.worker)},
+                    {"why", null_if_empty(happening.why)},
+                    {"worker", null_if_empty(happening.worker)},
                     {"stall_s", or_null(happening.stall)},
                     {"cost_usd", or_null(happening.cost)}});
   return list;
@@ -262,12 +262,12 @@ Json view_json(const Chronicle& chronicle, const ViewContext& context) {
   if (end.empty() && context.life == RunLife::none) end = "journal";  // nothing follows
   return {{"format", "mayfly-view/1"},
           {"name", context.name},
-          {"policy", or_null(chronicle.policy())},
+          {"policy", null_if_empty(chronicle.policy())},
           {"simulated", !chronicle.policy().empty()},
           {"state", context.life == RunLife::none ? Json() : Json(name(context.life))},
           {"phase", status ? Json(status->phase) : Json()},
-          {"end", or_null(end)},
-          {"failure", status ? or_null(status->failure) : Json()},
+          {"end", null_if_empty(end)},
+          {"failure", status ? null_if_empty(status->failure) : Json()},
           {"time_s", or_null(figures.time)},
           {"step", status ? Json(status->step) : Json()},
           {"samples", or_null(figures.samples)},

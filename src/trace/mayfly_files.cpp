@@ -10,8 +10,6 @@
 namespace mayfly {
 namespace {
 
-constexpr double kDearest = 1e9;
-
 double bounded(JsonReader& json, double least, double most, std::string_view wanted) {
   const double value = json.number(wanted);
   if (json.ok() && (value < least || value > most)) json.reject(fmt::format("{}, want {}", value, wanted));

@@ -16,6 +16,8 @@ inline constexpr int kMostMachines = 1'000'000;
 inline constexpr int kMostAtOnce = 1'000'000'000;
 /// Latest time in a file: 30,000 years, so that no sum of times loses a second.
 inline constexpr double kLatest = 1e12;
+/// Highest price in a file, USD an hour.
+inline constexpr double kDearest = 1e9;
 
 Result<Trace> read_events(std::string_view text, const std::string& file, const TraceOptions& options);
 Result<Trace> read_counts(std::string_view text, const std::string& file, const TraceOptions& options);

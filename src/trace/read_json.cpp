@@ -10,7 +10,6 @@ namespace mayfly {
 namespace {
 
 constexpr std::string_view kPrice = "a price of 0 or more USD/h";
-constexpr double kDearest = 1e9;
 
 /// What a gap-JSON file says before it is known what its ones mean.
 struct GapFile {

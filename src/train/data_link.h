@@ -42,6 +42,9 @@ struct DataHeader {
 };
 static_assert(sizeof(DataHeader) == 40);
 
+/// With a peer that is connected to.
+constexpr Seconds kLinkPatience{5};
+
 /// One connection between a worker and a server, or two servers. Its calls block and come from one thread; abort() may
 /// come from any. After an error every further call fails.
 class DataLink {

@@ -7,7 +7,7 @@
 namespace mayfly {
 namespace {
 
-constexpr std::chrono::milliseconds kGlance{500};
+constexpr std::chrono::milliseconds kGoneLook{500};
 
 }  // namespace
 
@@ -85,7 +85,7 @@ template <class Ready>
 Result<void> HeldShard::await(Lock& lock, std::int64_t formation, const Gone& gone, Ready ready) {
   while (formation_ < formation || !shard_ || moving_ || !ready()) {
     if (formation_ > formation) break;
-    changed_.wait_for(lock, kGlance);
+    changed_.wait_for(lock, kGoneLook);
     if (gone && gone()) return fail("it was not waited for");
   }
   if (formation_ != formation) return fail("formation {} is over: {} has begun", formation, formation_);

@@ -5,11 +5,12 @@
 #include <utility>
 #include <vector>
 
+#include "data/elapsed.h"
+
 namespace mayfly {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-double since(Clock::time_point start) { return Seconds(Clock::now() - start).count(); }
 
 Result<void> evaluate(LoadedJob& job, Pushed& pushed) {
   if (!job.validation) return {};

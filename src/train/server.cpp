@@ -14,7 +14,7 @@ namespace mayfly {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr std::chrono::milliseconds kGlance{50};
+constexpr std::chrono::milliseconds kNetworkLook{50};
 
 /// Pairs of first and count.
 std::vector<SampleRange> ranges_of(const std::vector<std::int64_t>& numbers) {
@@ -86,7 +86,7 @@ void Server::await_network(const Welcome& welcome) {
     std::error_code ignored;
     while (!std::filesystem::exists(welcome.network, ignored)) {
       if (over.stop_requested()) return;
-      std::this_thread::sleep_for(kGlance);
+      std::this_thread::sleep_for(kNetworkLook);
     }
     line_.remind(welcome);
   });

@@ -20,8 +20,6 @@ namespace {
 
 using Kind = DataHeader::Kind;
 
-constexpr Seconds kConnect{5};
-
 struct PullJob {
   std::int64_t sample = 0;
   std::span<float> into{};
@@ -123,7 +121,7 @@ Result<void> TcpShardClient::connect() {
 }
 
 Result<void> TcpShardClient::meet(Peer& peer) {
-  if (auto connected = peer.link->connect(peer.address, kConnect); !connected) return connected;
+  if (auto connected = peer.link->connect(peer.address, kLinkPatience); !connected) return connected;
   const auto welcome = greet(*peer.link, options_.formation);
   if (!welcome) return fail("{}: {}", peer.address, welcome.error().message);
   if (welcome->first != peer.range.first || welcome->count != peer.range.count)

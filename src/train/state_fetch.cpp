@@ -3,12 +3,6 @@
 #include <utility>
 
 namespace mayfly {
-namespace {
-
-constexpr Seconds kConnect{5};
-
-}  // namespace
-
 Result<DataHeader> greet(DataLink& link, std::int64_t formation) {
   const DataHeader hello{.kind = DataHeader::Kind::hello, .formation = formation};
   if (auto said = link.send(hello); !said) return unexpected(said.error());
@@ -23,7 +17,7 @@ Result<void> StateFetch::fetch(const std::string& address, std::int64_t formatio
     if (over_) return fail("{}: the fetch was ended", address);
     link_ = link;
   }
-  auto fetched = link->connect(address, kConnect);
+  auto fetched = link->connect(address, kLinkPatience);
   if (!fetched) return fetched;
   fetched = receive(*link, formation, sample, into);
   if (!fetched) return fail("{}: {}", address, fetched.error().message);

@@ -15,7 +15,7 @@ constexpr double kSqueezed = 0.4;  ///< of a transfer may be too much for the li
 // As links change, and a first impression may be wrong: of 24 transfers three may go beside one more, and of 96 two
 // with half the link free.
 constexpr int kOften = 24, kMore = 3, kSeldom = 96, kLess = 2;
-constexpr std::chrono::milliseconds kGlance{20};
+constexpr std::chrono::milliseconds kTurnLook{20};
 
 double seconds(Turns::Clock::duration time) { return std::chrono::duration<double>(time).count(); }
 
@@ -75,7 +75,7 @@ std::unique_ptr<Turns::Turn> Turns::take(LinkLoad::Own& own, const Gone& gone) {
   const auto ticket = next_++;
   line_.push_back(ticket);
   while (line_.front() != ticket || !has_room(own)) {
-    changed_.wait_for(lock, kGlance);
+    changed_.wait_for(lock, kTurnLook);
     pass_over_who_stands();
     if (!gone || !gone()) continue;
     std::erase(line_, ticket);

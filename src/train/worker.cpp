@@ -7,14 +7,13 @@
 #include <thread>
 #include <utility>
 
+#include "data/elapsed.h"
 #include "train/log.h"
 
 namespace mayfly {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-double since(Clock::time_point start) { return Seconds(Clock::now() - start).count(); }
-
 /// This rank's part of a data set that is split evenly.
 std::vector<std::int64_t> slice(std::int64_t size, int rank, int ranks) {
   const auto begin = size * rank / ranks, end = size * (rank + 1) / ranks;

@@ -7,7 +7,7 @@ namespace mayfly {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr std::chrono::milliseconds kLookEvery{200};
+constexpr std::chrono::milliseconds kFreshFor{200};
 /// Runs kept in memory; one that nobody asks for any more is read anew when it is.
 constexpr std::size_t kMostWatched = 16;
 
@@ -25,7 +25,7 @@ WatchedRun::WatchedRun(fs::path directory, const Catalog* catalog)
 WatchedRun::Snapshot WatchedRun::snapshot() {
   const std::lock_guard lock(mutex_);
   const auto now = std::chrono::steady_clock::now();
-  if (!looked_ || now - *looked_ >= kLookEvery) {
+  if (!looked_ || now - *looked_ >= kFreshFor) {
     refresh();
     looked_ = now;
   }
