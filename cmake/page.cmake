@@ -16,12 +16,14 @@ add_custom_command(OUTPUT ${PAGE}
   DEPENDS ${WEB_SOURCES} ${WEB}/node_modules/.package-lock.json
   WORKING_DIRECTORY ${WEB} COMMENT "Building the page" VERBATIM)
 
-# mayfly_embed(TARGET NAME FILE): the file's bytes as an array that the target defines.
+# mayfly_embed(TARGET NAME FILE): the file's bytes as an array in a library of its own, which the target links: were it a
+# source of the target, all of the target would be compiled only after everything it links.
 function(mayfly_embed TARGET NAME FILE)
   set(SOURCE ${CMAKE_BINARY_DIR}/embedded/${NAME}.cpp)
   add_custom_command(OUTPUT ${SOURCE}
     COMMAND ${CMAKE_COMMAND} -D IN=${FILE} -D OUT=${SOURCE} -D NAME=${NAME} -P ${CMAKE_SOURCE_DIR}/cmake/embed.cmake
     DEPENDS ${FILE} ${CMAKE_SOURCE_DIR}/cmake/embed.cmake VERBATIM)
-  target_sources(${TARGET} PRIVATE ${SOURCE})
+  add_library(${NAME} STATIC ${SOURCE})
+  target_link_libraries(${TARGET} PRIVATE ${NAME})
 endfunction()
 mayfly_embed(mayfly_report kPage ${PAGE})

@@ -11,12 +11,20 @@ if(MOLD_PROGRAM)
   add_link_options(-fuse-ld=mold)
 endif()
 
+# A folder's files are compiled as one: what they all include is read once.
+set(CMAKE_UNITY_BUILD ${MAYFLY_JUMBO})
+set(CMAKE_UNITY_BUILD_BATCH_SIZE 0)
+
 add_compile_options(-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wnon-virtual-dtor -Werror)
 # Signed indices meet unsigned sizes all over Eigen and Ceres idioms; the other conversions stay checked.
 add_compile_options(-Wno-sign-conversion)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # g++ 12 sees overlapping copies in std::string's operator+ (GCC bug 105329).
   add_compile_options(-Wno-restrict)
+  if(MAYFLY_JUMBO)
+    # To it every file but the outermost is a header, whose types must not hold what is of an anonymous namespace.
+    add_compile_options(-Wno-subobject-linkage)
+  endif()
 endif()
 if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   # libstdc++ 12's std::stable_sort itself uses what C++17 deprecated.
