@@ -9,8 +9,8 @@
 namespace mayfly {
 namespace {
 
-constexpr std::array<std::string_view, 9> kNames{"on-demand", "checkpoint", "redundant", "template", "reactive",
-                                                 "persist",   "liveput",    "deadline",  "ideal"};
+constexpr std::array<std::string_view, 9> kPolicyNames{"on-demand", "checkpoint", "redundant", "template", "reactive",
+                                                       "persist",   "liveput",    "deadline",  "ideal"};
 
 /// The fastest shape for what is there. As `reactive` and its kin it starts anew on every event, as `ideal` it may.
 class Fastest : public Policy {
@@ -299,16 +299,16 @@ class Promised : public Policy {
 
 }  // namespace
 
-std::string_view name(PolicyName policy) { return kNames[static_cast<std::size_t>(policy)]; }
+std::string_view name(PolicyName policy) { return kPolicyNames[static_cast<std::size_t>(policy)]; }
 
 std::optional<PolicyName> policy_named(std::string_view word) {
-  const auto found = std::find(kNames.begin(), kNames.end(), word);
-  if (found == kNames.end()) return std::nullopt;
-  return static_cast<PolicyName>(found - kNames.begin());
+  const auto found = std::find(kPolicyNames.begin(), kPolicyNames.end(), word);
+  if (found == kPolicyNames.end()) return std::nullopt;
+  return static_cast<PolicyName>(found - kPolicyNames.begin());
 }
 
 const std::vector<std::string>& policy_names() {
-  static const std::vector<std::string> names(kNames.begin(), kNames.end());
+  static const std::vector<std::string> names(kPolicyNames.begin(), kPolicyNames.end());
   return names;
 }
 

@@ -14,12 +14,12 @@ Result<void> Storage::raw(std::int64_t sample, std::vector<std::byte>& out) {
 }
 
 void Storage::hold_to_rate(std::size_t bytes) {
-  using Clock = std::chrono::steady_clock;
   const Seconds busy = Bytes{static_cast<double>(bytes)} / *rate_;
-  Clock::time_point done;
+  decltype(free_) done;
   {
     const std::lock_guard lock(mutex_);
-    free_ = std::max(free_, Clock::now()) + std::chrono::duration_cast<Clock::duration>(busy);
+    free_ =
+        std::max(free_, std::chrono::steady_clock::now()) + std::chrono::duration_cast<decltype(free_)::duration>(busy);
     done = free_;
   }
   std::this_thread::sleep_until(done);

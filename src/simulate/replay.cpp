@@ -10,7 +10,7 @@
 namespace mayfly {
 namespace {
 
-constexpr Seconds kNever{std::numeric_limits<double>::infinity()};
+constexpr Seconds kNeverEnds{std::numeric_limits<double>::infinity()};
 
 /// The machines, the clock and the training that the controller commands.
 class World {
@@ -66,7 +66,7 @@ class World {
   double speed() const { return shape_ ? physics_.speed(*shape_, held()) : 0; }
 
   Seconds next_time() const {
-    Seconds next = wake_.value_or(kNever);
+    Seconds next = wake_.value_or(kNeverEnds);
     if (changes_at_ < series_.changes.size()) next = std::min(next, series_.changes[changes_at_].time);
     if (prices_at_ < series_.prices.size() && !spot_.empty()) next = std::min(next, series_.prices[prices_at_].time);
     if (!orders_.empty()) next = std::min(next, orders_.front());

@@ -27,9 +27,9 @@ void Worker::meet_neighbours(const Neighbours& neighbours) {
 }
 
 void Worker::report_feed(bool last) {
-  constexpr Seconds kOften{1};
+  constexpr Seconds kReportEvery{1};
   const auto now = std::chrono::steady_clock::now();
-  if (!job_.trainer || !job_.feed.loader || (!last && now < reported_ + kOften)) return;
+  if (!job_.trainer || !job_.feed.loader || (!last && now < reported_ + kReportEvery)) return;
   if (job_.spec().data.loader == LoaderSpec{} && !job_.data->in_files()) return;
   reported_ = now;
   const auto counts = job_.feed.loader->counts();

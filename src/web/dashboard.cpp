@@ -26,6 +26,7 @@ extern const std::size_t kApiDescriptionSize;
 
 namespace {
 
+using Clock = std::chrono::steady_clock;
 using httplib::Request;
 using httplib::Response;
 
@@ -225,7 +226,6 @@ void Dashboard::Parts::stream(const Request& request, Response& response) {
     --streams;
     return refuse(response, 503, "too many are watching");
   }
-  using Clock = std::chrono::steady_clock;
   struct Told {
     std::uint64_t version = 0;
     Clock::time_point at{};
