@@ -2,7 +2,7 @@
 PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
 
-.PHONY: run test build check format install wheel deb deps deps-dev bench clean
+.PHONY: run test soak build check format install wheel deb deps deps-dev bench clean
 
 run: build
 	@examples/04-survive/run.sh build/mayfly
@@ -11,6 +11,17 @@ test: deps-dev
 	cmake --preset release > /dev/null
 	cmake --build --preset release -j $(JOBS)
 	ctest --preset release -j $(JOBS)
+
+# What `make test` leaves out for its time: random weather, fuzzing for longer than seconds, every file compiled by itself.
+SOAK_MINUTES ?= 60
+FUZZ_SECONDS ?= 120
+soak: deps-dev
+	cmake --preset edit > /dev/null
+	cmake --build --preset edit -j $(JOBS)
+	cmake --preset clang -D MAYFLY_FUZZ_SECONDS=$(FUZZ_SECONDS) > /dev/null
+	cmake --build --preset clang -j $(JOBS)
+	ctest --preset clang -L fuzz -j $(JOBS)
+	tests/chaos/soak.py build-edit/mayfly --minutes $(SOAK_MINUTES)
 
 build: deps
 	cmake --preset release -DBUILD_TESTING=OFF > /dev/null
@@ -56,4 +67,4 @@ bench: deps-dev
 	bench/python_overhead.py build
 
 clean:
-	rm -rf build build-debug build-clang
+	rm -rf build build-edit build-debug build-clang build-tidy build-tsan
