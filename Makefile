@@ -12,7 +12,8 @@ test: deps-dev
 	cmake --build --preset release -j $(JOBS)
 	ctest --preset release -j $(JOBS)
 
-# What `make test` leaves out for its time: random weather, fuzzing for longer than seconds, every file compiled by itself.
+# What `make test` leaves out for its time: random weather, big broken files, fuzzing for longer than seconds, every file compiled
+# by itself.
 SOAK_MINUTES ?= 60
 FUZZ_SECONDS ?= 120
 soak: deps-dev
@@ -21,6 +22,7 @@ soak: deps-dev
 	cmake --preset clang -D MAYFLY_FUZZ_SECONDS=$(FUZZ_SECONDS) > /dev/null
 	cmake --build --preset clang -j $(JOBS)
 	ctest --preset clang -L fuzz -j $(JOBS)
+	tests/broken/run.sh build-edit/mayfly
 	tests/chaos/soak.py build-edit/mayfly --minutes $(SOAK_MINUTES)
 
 build: deps
