@@ -8,11 +8,13 @@
 #include <cstring>
 #include <memory>
 
+#include "base/cpu.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/supervise.h"
 #include "notice/watch.h"
+#include "wire/interface.h"
 
 namespace mayfly::cli {
 namespace {
@@ -22,7 +24,7 @@ struct WorkerFlags {
   std::string notices = "auto";
   std::string machine_name{};
   std::string token_file{};
-  std::string interface = "lo";
+  std::string interface = "auto";
   std::string role = "worker";
   int slot = -1;
   std::vector<std::string> command{};
@@ -46,6 +48,15 @@ Result<void> check_join(const std::string& join) {
   if (!port || *port < 1 || *port > 65535 || colon == 0)
     return fail("--join '{}': want HOST:PORT, as in DIR/address of the run", join);
   return {};
+}
+
+/// The network towards the others: where nothing is said, the one that leads to the controller.
+Result<std::string> interface_of(const WorkerFlags& options) {
+  if (options.interface != "auto") return options.interface;
+  const auto colon = options.join.rfind(':');
+  std::string host = options.join.substr(0, colon);
+  if (host.starts_with("[") && host.ends_with("]")) host = host.substr(1, host.size() - 2);
+  return interface_towards(host, static_cast<std::uint16_t>(*parse_integer(options.join.substr(colon + 1))));
 }
 
 /// In place of this process; returns only where that fails.
@@ -90,22 +101,27 @@ int watch_over(const std::vector<std::string>& command, const MetadataService& s
 
 int worker(const WorkerFlags& options) {
   if (const auto checked = check_join(options.join); !checked) return bad_input(checked.error());
+  const auto interface = interface_of(options);
+  if (!interface) return bad_input(interface.error());
   const auto token = token_of(options);
   if (!token) return bad_input(token.error());
   auto service = metadata_service(options.notices, endpoints_of_environment(), firmware_words());
   if (!service) return bad_input({"--" + service.error().message});
   service->machine_name = options.machine_name;
   ::setenv("MAYFLY_TOKEN", token->c_str(), 1);
+  // Before LibTorch is loaded, which reads it once.
+  for (const ComputeSetting& setting : compute_settings(compute_threads()))
+    ::setenv(setting.name.c_str(), setting.value.c_str(), 0);
   if (!options.command.empty()) {
     ::setenv("MAYFLY_JOIN", options.join.c_str(), 1);
     ::setenv("MAYFLY_SLOT", std::to_string(options.slot).c_str(), 1);
-    ::setenv("MAYFLY_INTERFACE", options.interface.c_str(), 1);
+    ::setenv("MAYFLY_INTERFACE", interface->c_str(), 1);
     return service->cloud == Cloud::none ? become(options.command) : watch_over(options.command, *service);
   }
   const auto program = train_program();
   if (!program) return bad_input(program.error());
-  std::vector<std::string> words{program->string(), options.role,      "--join",    options.join,
-                                 "--interface",     options.interface, "--notices", std::string(name(service->cloud))};
+  std::vector<std::string> words{program->string(), options.role, "--join",    options.join,
+                                 "--interface",     *interface,   "--notices", std::string(name(service->cloud))};
   if (options.slot >= 0) words.insert(words.end(), {"--slot", std::to_string(options.slot)});
   if (!options.machine_name.empty()) words.insert(words.end(), {"--machine-name", options.machine_name});
   return become(std::move(words));
@@ -125,7 +141,9 @@ void add_worker(CLI::App& program, int& code) {
                    "this machine's name in Azure's scheduled events (default: the service is asked)");
   verb->add_option("--token-file", options->token_file,
                    "file with the run's token, DIR/token; otherwise MAYFLY_TOKEN holds it");
-  verb->add_option("--interface", options->interface, "network interface towards the others")->capture_default_str();
+  verb->add_option("--interface", options->interface,
+                   "network interface towards the others; auto: the one that leads to the controller")
+      ->capture_default_str();
   verb->add_option("--role", options->role, "worker, or server: hold parameters for the others")
       ->check(CLI::IsMember({"worker", "server"}))
       ->capture_default_str();

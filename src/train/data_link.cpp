@@ -2,7 +2,6 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
-#include <ifaddrs.h>
 #include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -295,22 +294,6 @@ bool DataLink::hung_up() const {
 void DataLink::abort() {
   over_ = true;
   ::shutdown(socket_, SHUT_RDWR);
-}
-
-Result<std::string> interface_address(const std::string& interface) {
-  ifaddrs* all = nullptr;
-  if (::getifaddrs(&all) != 0) return fail("network interfaces: {}", std::strerror(errno));
-  std::string found;
-  for (const auto* one = all; one != nullptr; one = one->ifa_next) {
-    if (interface != one->ifa_name || one->ifa_addr == nullptr || one->ifa_addr->sa_family != AF_INET) continue;
-    std::array<char, INET_ADDRSTRLEN> text{};
-    ::inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in*>(one->ifa_addr)->sin_addr, text.data(), text.size());
-    found = text.data();
-    break;
-  }
-  ::freeifaddrs(all);
-  if (found.empty()) return fail("network interface '{}': not there, or without an IPv4 address", interface);
-  return found;
 }
 
 }  // namespace mayfly

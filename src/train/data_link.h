@@ -102,7 +102,4 @@ class DataLink {
   std::string clear_{};  ///< decrypted and not asked for yet
 };
 
-/// The IPv4 address of an interface of this machine: "lo" -> "127.0.0.1".
-Result<std::string> interface_address(const std::string& interface);
-
 }  // namespace mayfly

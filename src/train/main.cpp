@@ -1,3 +1,5 @@
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <csignal>
 #include <cstdio>
@@ -7,12 +9,14 @@
 #include <optional>
 #include <utility>
 
+#include "base/cpu.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "train/log.h"
 #include "train/server.h"
 #include "train/worker.h"
 #include "wire/file_limit.h"
+#include "wire/interface.h"
 
 namespace {
 
@@ -101,9 +105,12 @@ Result<Options> options_of(const Flags& flags) {
   line->metadata = std::move(*metadata);
   const auto network = rate(flags.network);
   if (!network) return mayfly::unexpected(network.error());
+  const auto interface = flags.interface == "auto" ? mayfly::interface_towards(line->host, line->port)
+                                                   : Result<std::string>(flags.interface);
+  if (!interface) return mayfly::unexpected(interface.error());
   Options options;
   options.line = std::move(*line);
-  options.interface = flags.interface;
+  options.interface = *interface;
   options.network = *network;
   if constexpr (requires { options.cpu_share; }) options.cpu_share = flags.cpu_share;
   return options;
@@ -124,7 +131,8 @@ int work(const Flags& flags) {
 void add_flags(CLI::App& command, Flags& flags) {
   command.add_option("--join", flags.join, "HOST:PORT of the controller")->required();
   command.add_option("--slot", flags.slot, "which of the engine's machines this is")->check(CLI::NonNegativeNumber);
-  command.add_option("--interface", flags.interface, "network interface towards the others (lo)");
+  command.add_option("--interface", flags.interface,
+                     "network interface towards the others; auto: the one that leads to the controller (lo)");
   command.add_option("--token-file", flags.token_file, "file with the run's token; otherwise MAYFLY_TOKEN holds it");
   command.add_option(
       "--notices", flags.notices,
@@ -132,6 +140,17 @@ void add_flags(CLI::App& command, Flags& flags) {
   command.add_option("--machine-name", flags.machine_name,
                      "this machine's name in Azure's scheduled events (default: the service is asked)");
   command.add_option("--network", flags.network, "emulate a network of this rate each way, such as 125MB/s");
+}
+
+/// What makes LibTorch fast is read when it is loaded, which was before main(): set and started once more. Whoever
+/// starts workers by the hundred, as an engine does, sets it before.
+void start_again_if_slow(char** argv) {
+  bool missing = false;
+  for (const auto& setting : mayfly::compute_settings(mayfly::compute_threads())) {
+    missing = missing || std::getenv(setting.name.c_str()) == nullptr;
+    ::setenv(setting.name.c_str(), setting.value.c_str(), 0);
+  }
+  if (missing) ::execv("/proc/self/exe", argv);
 }
 
 }  // namespace
@@ -149,6 +168,7 @@ int main(int argc, char** argv) {
   add_flags(*server, flags);
   try {
     program.parse(argc, argv);
+    start_again_if_slow(argv);
     if (!server->parsed()) return work<mayfly::Worker>(flags);
     mayfly::log_as("server");
     mayfly::raised_file_limit();  // a connection for each worker

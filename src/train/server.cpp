@@ -9,6 +9,7 @@
 #include "train/data_link.h"
 #include "train/log.h"
 #include "train/state_fetch.h"
+#include "wire/interface.h"
 
 namespace mayfly {
 namespace {

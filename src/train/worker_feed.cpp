@@ -2,6 +2,7 @@
 
 #include "train/log.h"
 #include "train/worker.h"
+#include "wire/interface.h"
 
 namespace mayfly {
 
