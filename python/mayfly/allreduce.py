@@ -16,6 +16,8 @@ class AllReduce:
         self._detach()
         self._leave_formation()
         self._form = form
+        if form["rank"] in form["receivers"]:
+            self._pending = None  # the step that counted is another than the one in its hands
         self._settle(form["sample"])
         if form["rank"] == form["source"]:
             self._make_state(form)

@@ -147,6 +147,7 @@ class Line:
             done = self._unanswered
             if done and done["message"] == "step-done" and done["samples"] > 0:
                 hello["pending"] = done["first_sample"] + done["samples"]
+                hello["formation"] = done["formation"]
         try:
             self._sock = secure.connected(self._address, self._token, CONNECT_S)
         except OSError as error:

@@ -192,6 +192,9 @@ void add_run(CLI::App& program, int& code) {
                    "network interface to listen on; beyond 'lo' connections to the controller and to servers are "
                    "encrypted")
       ->capture_default_str();
+  verb->add_option("--port", flags.port, "to listen on (default: any that is free)");
+  verb->add_option("--advertise", flags.advertise,
+                   "HOST[:PORT] where workers reach the controller, if that is not where it listens");
   verb->add_flag("--private-network", flags.private_network,
                  "only machines of yours reach that network: workers may send each other gradients, which travel "
                  "without encryption or proof of who sends them");

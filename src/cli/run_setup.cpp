@@ -32,6 +32,26 @@ Result<double> parse_speed(const std::string& text) {
   return *speed;
 }
 
+/// --port and --advertise.
+Result<void> listen_as(const RunFlags& flags, RunInputs& inputs) {
+  const auto port_in = [](const std::string& text) -> std::optional<int> {
+    const auto port = parse_integer(text);
+    return port && *port >= 1 && *port <= 65535 ? std::optional(static_cast<int>(*port)) : std::nullopt;
+  };
+  if (!flags.port.empty()) {
+    const auto port = port_in(flags.port);
+    if (!port) return fail("--port '{}': want 1 to 65535", flags.port);
+    inputs.port = *port;
+  }
+  if (flags.advertise.empty()) return {};
+  const auto colon = flags.advertise.rfind(':');
+  const bool whole = colon != std::string::npos;
+  if (flags.advertise.substr(0, colon).empty() || (whole && !port_in(flags.advertise.substr(colon + 1))))
+    return fail("--advertise '{}': want HOST or HOST:PORT, as machines elsewhere reach this one", flags.advertise);
+  inputs.advertise = flags.advertise;
+  return {};
+}
+
 /// The first IPv4 address of a network interface.
 Result<std::string> address_of(const std::string& interface) {
   ifaddrs* list = nullptr;
@@ -68,8 +88,12 @@ Result<void> read_plan(const std::string& path, RunSetup& setup) {
     if (!market) return fail("{}: cluster: {}", path, market.error().message);
     const auto count = line["n"].get<std::int64_t>();
     if (count < 1 || count > 10'000) return fail("{}: cluster: n is {}, want 1 to 10000", path, count);
-    setup.inputs.roles.insert(setup.inputs.roles.end(), static_cast<std::size_t>(count),
-                              {line["type"].get<std::string>(), *market, {line["usd_per_hour"].get<double>()}});
+    const MachineRole role{
+        .type = line["type"].get<std::string>(),
+        .zone = line.contains("zone") && line["zone"].is_string() ? line["zone"].get<std::string>() : "",
+        .market = *market,
+        .price = {line["usd_per_hour"].get<double>()}};
+    setup.inputs.roles.insert(setup.inputs.roles.end(), static_cast<std::size_t>(count), role);
   }
   if (setup.inputs.roles.empty()) return fail("{}: cluster: empty", path);
   if (plan.contains("time_s") && plan["time_s"].is_number())
@@ -97,8 +121,9 @@ Result<std::optional<NoPlan>> make_own_plan(Question& question, RunSetup& setup)
   setup.plan_text = plan_text(context, plan, colour);
   setup.plan = plan_json(context, plan);
   for (const PlanLine& line : plan.chosen.cluster)
-    setup.inputs.roles.insert(setup.inputs.roles.end(), static_cast<std::size_t>(line.count),
-                              {line.type, line.market, line.rate});
+    setup.inputs.roles.insert(
+        setup.inputs.roles.end(), static_cast<std::size_t>(line.count),
+        MachineRole{.type = line.type, .zone = line.zone, .market = line.market, .price = line.rate});
   setup.inputs.forecast.time = Seconds(plan.time.middle);
   setup.inputs.forecast.cost = Usd{plan.cost.middle};
   if (setup.inputs.spec.loss && plan.speed)
@@ -154,7 +179,7 @@ std::vector<MachineRole> cheapest_addition(const RunSetup& setup, PlanRequest re
     const auto type = lookup(setup.catalog, more.type);
     if (!type || !(*type)->on_demand) return {};
     roles.insert(roles.end(), static_cast<std::size_t>(more.count),
-                 {more.type, Market::on_demand, (*type)->on_demand->rate});
+                 MachineRole{.type = more.type, .market = Market::on_demand, .price = (*type)->on_demand->rate});
   }
   for (MachineRole& role : roles) {
     set_batch(setup, role);
@@ -256,6 +281,8 @@ std::vector<std::pair<const char*, std::string*>> RunFlags::texts() {
           {"policy", &policy},
           {"notice", &notice},
           {"interface", &interface},
+          {"advertise", &advertise},
+          {"port", &port},
           {"catalog", &catalog},
           {"orphan_after", &orphan_after},
           {"engine", &engine},
@@ -383,6 +410,7 @@ Result<std::variant<std::unique_ptr<RunSetup>, NoPlan>> set_up(const RunFlags& f
         "say --private-network if only you can reach that network",
         flags.interface);
   inputs.address = *address;
+  if (const auto listens = listen_as(flags, inputs); !listens) return unexpected(listens.error());
   if (inputs.spec.budget && !inputs.priced)
     setup->notes.push_back("nobody watches the budget: without a profile, --plan or --as nothing is known of prices");
   if (inputs.spec.deadline && !setup->profile)

@@ -21,6 +21,8 @@ struct RunFlags {
   std::string policy{};
   std::string notice{};
   std::string interface = "lo";
+  std::string advertise{};
+  std::string port{};
   std::string catalog{};
   std::string orphan_after{};
   std::string engine = "local";

@@ -37,6 +37,7 @@ void Controller::on(Seconds now, const Joined& event) {
   }
   workers_[event.worker] = {.type = event.type, .zone = event.zone, .market = event.market, .price = event.price};
   rate_ += event.price;
+  if (event.since) spent_ += event.price * std::max(Seconds(0), accrued_ - *event.since);
   ++fresh_;
   unsettle(now);
   if (const auto notice = early_notices_.extract(event.worker)) on(now, notice.mapped());
@@ -147,6 +148,11 @@ void Controller::on(Seconds now, const StateLost& event) {
                  .machines_before = known_},
           "what was trained is lost");
   if (reached()) reach(now);
+}
+
+void Controller::on(Seconds, const Charged& event) {
+  if (finished_ || !std::isfinite(event.cost.value) || event.cost.value < 0) return ignore("not a sum of money");
+  spent_ += event.cost;
 }
 
 void Controller::on(Seconds, const Expected& event) { ready_ = event.ready; }

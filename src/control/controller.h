@@ -78,6 +78,7 @@ class Controller {
   void on(Seconds now, const RolledBack& event);
   void on(Seconds now, const StateLost& event);
   void on(Seconds now, const Priced& event);
+  void on(Seconds now, const Charged& event);
   void on(Seconds now, const Expected& event);
   void on(Seconds now, const Estimated& event);
   void on(Seconds now, const Measured& event);

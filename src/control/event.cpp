@@ -18,8 +18,10 @@ Json members_json(const std::vector<WorkerId>& members) {
 
 struct EventJson {
   Json operator()(const Joined& e) const {
-    return {{"event", "joined"}, {"worker", worker_name(e.worker)}, {"type", e.type},
-            {"zone", e.zone},    {"market", name(e.market)},        {"usd_per_hour", e.price.value}};
+    Json json{{"event", "joined"}, {"worker", worker_name(e.worker)}, {"type", e.type},
+              {"zone", e.zone},    {"market", name(e.market)},        {"usd_per_hour", e.price.value}};
+    if (e.since) json["paid_since_s"] = e.since->count();
+    return json;
   }
   Json operator()(const Notice& e) const {
     return {{"event", "notice"}, {"worker", worker_name(e.worker)}, {"left_s", e.left.count()}};
@@ -38,6 +40,9 @@ struct EventJson {
   Json operator()(const StateLost& e) const { return {{"event", "state-lost"}, {"generation", e.generation}}; }
   Json operator()(const Priced& e) const {
     return {{"event", "priced"}, {"type", e.type}, {"zone", e.zone}, {"usd_per_hour", e.price.value}};
+  }
+  Json operator()(const Charged& e) const {
+    return {{"event", "charged"}, {"type", e.type}, {"zone", e.zone}, {"cost_usd", e.cost.value}};
   }
   Json operator()(const Expected& e) const { return {{"event", "expected"}, {"ready_s", e.ready.count()}}; }
   Json operator()(const Estimated& e) const { return {{"event", "estimated"}, {"samples", e.samples}}; }
@@ -78,6 +83,10 @@ struct Fields {
     return json[key].get<double>();
   }
   double value(const char* key) const { return number(key).value_or(0); }
+  std::optional<Seconds> time(const char* key) const {
+    const auto seconds = number(key);
+    return seconds ? std::optional(Seconds(*seconds)) : std::nullopt;
+  }
   std::int64_t generation() const { return static_cast<std::int64_t>(value("generation")); }
   std::string text(const char* key) const {
     return json.contains(key) && json[key].is_string() ? json[key].get<std::string>() : std::string();
@@ -123,7 +132,8 @@ std::optional<TimedEvent> event_in(std::string_view journal_line) {
                              .type = fields.text("type"),
                              .zone = fields.text("zone"),
                              .market = fields.text("market") == name(Market::spot) ? Market::spot : Market::on_demand,
-                             .price = {fields.value("usd_per_hour")}}};
+                             .price = {fields.value("usd_per_hour")},
+                             .since = fields.time("paid_since_s")}};
   if (word == "notice") return TimedEvent{now, Notice{fields.worker(), Seconds(fields.value("left_s"))}};
   if (word == "lost") return TimedEvent{now, Lost{fields.worker()}};
   if (word == "committed")
@@ -133,6 +143,8 @@ std::optional<TimedEvent> event_in(std::string_view journal_line) {
   if (word == "state-lost") return TimedEvent{now, StateLost{fields.generation()}};
   if (word == "priced")
     return TimedEvent{now, Priced{fields.text("type"), fields.text("zone"), {fields.value("usd_per_hour")}}};
+  if (word == "charged")
+    return TimedEvent{now, Charged{fields.text("type"), fields.text("zone"), {fields.value("cost_usd")}}};
   if (word == "expected") return TimedEvent{now, Expected{Seconds(fields.value("ready_s"))}};
   if (word == "estimated") return TimedEvent{now, Estimated{fields.value("samples")}};
   if (word == "measured") return TimedEvent{now, Measured{fields.value("ratio")}};

@@ -25,6 +25,7 @@ struct Joined {
   std::string zone{};
   Market market = Market::spot;
   UsdPerHour price{};
+  std::optional<Seconds> since{};  ///< paid for; none: from now on
   bool operator==(const Joined&) const = default;
 };
 /// A machine will be taken back in `left`.
@@ -72,6 +73,13 @@ struct Priced {
   UsdPerHour price{};
   bool operator==(const Priced&) const = default;
 };
+/// Money was paid for a machine that never joined.
+struct Charged {
+  std::string type{};
+  std::string zone{};
+  Usd cost{};
+  bool operator==(const Charged&) const = default;
+};
 /// The change under way will be over by then, as far as its workers can tell.
 struct Expected {
   Seconds ready{};
@@ -92,8 +100,8 @@ struct Measured {
 struct Tick {
   bool operator==(const Tick&) const = default;
 };
-using Event = std::variant<Joined, Notice, Lost, StepCommitted, CheckpointDone, RolledBack, StateLost, Priced, Expected,
-                           Estimated, Measured, Tick>;
+using Event = std::variant<Joined, Notice, Lost, StepCommitted, CheckpointDone, RolledBack, StateLost, Priced, Charged,
+                           Expected, Estimated, Measured, Tick>;
 
 // What the controller tells the world.
 

@@ -121,6 +121,11 @@ void Chronicle::event(const Fields& line, const std::string& kind) {
     }
     return count_machines();
   }
+  if (kind == "charged") {
+    const double cost = std::max(0.0, line.real("cost_usd").value_or(0));
+    cost_ += Usd{cost};
+    return tell(kind, fmt::format("{:.4f} USD for a machine that never joined: {}", cost, line.text("type")));
+  }
   if (kind == "expected") {
     const auto ready = line.real("ready_s");
     if (!ready || members_.empty()) return;
@@ -140,6 +145,8 @@ void Chronicle::joined(const Fields& line) {
                   .market = line.text("market"),
                   .price = UsdPerHour{line.real("usd_per_hour").value_or(0)},
                   .from = now_};
+  if (const auto since = line.real("paid_since_s"))
+    cost_ += machine.price * Seconds(std::max(0.0, now_.count() - *since));
   priced_ = priced_ || machine.price.value > 0;
   const Kind kind{machine.type, machine.market};
   if (std::find(kinds_.begin(), kinds_.end(), kind) == kinds_.end()) kinds_.push_back(kind);

@@ -22,6 +22,14 @@ double slowest(const std::vector<int>& counts, const std::vector<double>& speeds
 
 }  // namespace
 
+Assign side_by_side(std::int64_t generation, std::vector<WorkerId> members, std::int64_t sample) {
+  const auto machines = static_cast<int>(members.size());
+  return {.generation = generation,
+          .shape = {machines, 1},
+          .members = std::move(members),
+          .next_sample = static_cast<double>(sample)};
+}
+
 void MeasuredSpeed::add(double samples, double seconds) {
   const double speed = samples / seconds;
   value_ = value_ > 0 ? value_ + kSmoothing * (speed - value_) : speed;

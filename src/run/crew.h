@@ -11,6 +11,12 @@
 
 namespace mayfly {
 
+/// What is said to a worker or server, over its connection.
+struct Letter {
+  WorkerId to = 0;
+  Message message{};
+};
+
 /// Those that train together, as the controller's process sees them: who stands where, what each holds, which samples
 /// are leased, whose reports are in. Speaks the protocol of wire/message.h. Opens no socket and reads no clock, so a
 /// test plays it message by message.
@@ -19,10 +25,6 @@ namespace mayfly {
 /// told apart by it. Several formations may serve one generation of the controller, and one several generations.
 class Crew {
  public:
-  struct Letter {
-    WorkerId to = 0;
-    Message message{};
-  };
   struct Part {
     WorkerId worker = 0;
     int samples = 0;
@@ -42,13 +44,20 @@ class Crew {
   };
   virtual ~Crew() = default;
 
-  /// A worker or server that can be given work. One that was here before says what it holds, and where that would be if
-  /// the step in its hands counts.
-  virtual void arrived(WorkerId worker, std::optional<std::int64_t> sample, std::optional<std::int64_t> pending) = 0;
+  /// What a worker or server says of its state: the samples it holds, and where they would end if a step counts that it
+  /// has in its hands since a formation.
+  struct Held {
+    std::optional<std::int64_t> sample{};
+    std::optional<std::int64_t> pending{};
+    std::optional<std::int64_t> formation{};
+  };
+  /// A worker or server that can be given work.
+  virtual void arrived(WorkerId worker, const Held& held) = 0;
+  void arrived(WorkerId worker) { arrived(worker, {}); }
   virtual void gone(WorkerId worker) = 0;
 
-  /// These train from `sample` on. False where nobody alive holds it: roll_back() must follow.
-  virtual bool assign(std::int64_t generation, std::vector<WorkerId> members, std::int64_t sample) = 0;
+  /// These train from its next sample on. False where nobody alive holds that state: roll_back() must follow.
+  virtual bool assign(const Assign& command) = 0;
   /// The assigned start from a checkpoint (empty: the first weights) with this ledger.
   virtual void roll_back(const std::string& checkpoint, std::int64_t sample, Ledger ledger) = 0;
   virtual void pause() = 0;
@@ -93,7 +102,25 @@ class Crew {
   virtual bool alive(WorkerId worker) const = 0;
   /// Those whose word is missing before the formation stands, or the step in hand is over.
   virtual std::vector<WorkerId> awaited() const = 0;
+
+  // Of crews whose state is with servers.
+
+  virtual bool has_servers() const { return false; }
+  virtual std::vector<WorkerId> servers() const { return {}; }
+  /// A server that has loaded everything.
+  virtual void server_ready(WorkerId /*server*/, const std::string& /*address*/) {}
+  /// It will be taken away.
+  virtual void server_leaves(WorkerId /*server*/) {}
+  /// Servers that will be taken away, and with them a shard that nobody else holds.
+  virtual std::vector<WorkerId> last_holders() const { return {}; }
+  /// Whoever can go without the state goes now, whatever is in hand.
+  virtual void part() {}
+  /// Samples of one lease where workers do not wait for each other; the job's batch where it was not said.
+  virtual void set_batch(WorkerId /*worker*/, int /*batch*/) {}
 };
+
+/// An assignment of workers side by side.
+Assign side_by_side(std::int64_t generation, std::vector<WorkerId> members, std::int64_t sample);
 
 /// Shares of `samples` in proportion to the speeds, whole numbers that add up; everyone gets one where there are
 /// enough. Where no speed is known (0) the mean of the others stands in.

@@ -27,7 +27,6 @@ void Desk::accept(std::unique_ptr<Link> link) {
   const int number = next_++;
   Connection& connection = connections_[number];
   connection.link = std::move(link);
-  connection.heard = Clock::now();
   connection.patience = std::make_unique<Timer>(loop_);
   connection.patience->start(kHelloPatience, [this, number] { close(number); });
   connection.link->start({.message = [this, number](const Message& message) { hear(number, message); },
@@ -37,7 +36,6 @@ void Desk::accept(std::unique_ptr<Link> link) {
 void Desk::hear(int number, const Message& message) {
   const auto found = connections_.find(number);
   if (found == connections_.end()) return;
-  found->second.heard = Clock::now();
   if (const auto* hello = std::get_if<Hello>(&message)) return greet(number, *hello);
   if (found->second.operates) return found->second.link->send(calls_.order(message));
   if (!found->second.worker) return turn_away(number, "want Hello first");
@@ -93,12 +91,6 @@ void Desk::close(int number) {
 void Desk::send(WorkerId worker, const Message& message) {
   if (const auto found = workers_.find(worker); found != workers_.end())
     connections_[found->second].link->send(message);
-}
-
-Seconds Desk::silence(WorkerId worker) const {
-  const auto found = workers_.find(worker);
-  if (found == workers_.end()) return Seconds(0);
-  return Clock::now() - connections_.at(found->second).heard;
 }
 
 void Desk::drop(WorkerId worker) {

@@ -32,20 +32,16 @@ class Desk {
   /// Nothing happens where it is not connected.
   void send(WorkerId worker, const Message& message);
   bool connected(WorkerId worker) const { return workers_.contains(worker); }
-  /// Since its last word, by its connection.
-  Seconds silence(WorkerId worker) const;
   void drop(WorkerId worker);
   std::uint16_t port() const { return listener_->port(); }
   /// Connections that proved nothing.
   std::int64_t strangers() const { return strangers_; }
 
  private:
-  using Clock = std::chrono::steady_clock;
   struct Connection {
     std::unique_ptr<Link> link{};
     std::optional<WorkerId> worker{};
     bool operates = false;
-    Clock::time_point heard{};
     std::unique_ptr<Timer> patience{};  ///< until its Hello
   };
   Desk(Loop& loop, Calls calls) : loop_(loop), calls_(std::move(calls)) {}

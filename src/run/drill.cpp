@@ -8,9 +8,9 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "engine/process.h"
 #include "notice/mock.h"
 #include "run/drill_parts.h"
-#include "run/process.h"
 
 namespace mayfly {
 namespace {
@@ -25,8 +25,10 @@ Seconds window_of(const DrillRequest& request) {
   return request.cloud == Cloud::aws ? Seconds(120) : Seconds(30);
 }
 
-/// Until every victim is gone; those that still live when the window is over are killed, as the cloud would.
-std::vector<DrillLoss> take_away(const std::vector<DrillVictim>& victims, Seconds window, Clock::time_point noticed) {
+/// Until every victim is gone. Those that still live when the window is over are ended by the run's engine, as the
+/// cloud would; a controller has none.
+std::vector<DrillLoss> watch_them_go(const std::vector<DrillVictim>& victims, Seconds window,
+                                     Clock::time_point noticed) {
   std::vector<DrillLoss> losses;
   for (const DrillVictim& victim : victims)
     losses.push_back({.worker = victim.worker, .server = victim.server, .pid = victim.process.pid});
@@ -36,7 +38,7 @@ std::vector<DrillLoss> take_away(const std::vector<DrillVictim>& victims, Second
       DrillLoss& loss = losses[i];
       const bool there = alive(victims[i].process);
       if (there && since(noticed) >= window) loss.killed = true;
-      if (there && loss.killed) send_signal(victims[i].process, SIGKILL);
+      if (there && loss.killed && victims[i].worker < 0) send_signal(victims[i].process, SIGKILL);
       if (!there && !loss.killed && !loss.left_after) loss.left_after = since(noticed);
       left |= there;
     }
@@ -89,7 +91,9 @@ Result<DrillReport> drill(const DrillRequest& request, const std::function<void(
   if (!victims) return unexpected(victims.error());
   auto mock = metadata_for(request);
   if (!mock) return unexpected(mock.error());
-  Drill word{.cloud = std::string(word_of(request)), .endpoint = *mock ? (*mock)->endpoint() : ""};
+  Drill word{.cloud = std::string(word_of(request)),
+             .endpoint = *mock ? (*mock)->endpoint() : "",
+             .window_s = window_of(request).count()};
   const bool controller = request.lose == DrillRequest::Lose::controller;
   for (const DrillVictim& victim : *victims) {
     if (!controller) word.workers.push_back(victim.worker);
@@ -100,10 +104,8 @@ Result<DrillReport> drill(const DrillRequest& request, const std::function<void(
   say(fmt::format("{}: {}, {} to go", names_of(*victims), word.cloud, format_duration(report.window)));
   const auto noticed = Clock::now();
   if (*mock) (*mock)->announce(report.window);
-  if (request.notice == DrillRequest::Notice::sigterm) {
-    for (const DrillVictim& victim : *victims) send_signal(victim.process, SIGTERM);
-  }
-  report.losses = take_away(*victims, report.window, noticed);
+  if (request.notice == DrillRequest::Notice::sigterm && controller) send_signal(victims->front().process, SIGTERM);
+  report.losses = watch_them_go(*victims, report.window, noticed);
   const Seconds from(answer->time_s);
   const Seconds settled = from + since(noticed);
   report.committed_after =

@@ -7,7 +7,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "control/event.h"
-#include "run/process.h"
+#include "engine/process.h"
 #include "wire/loop.h"
 
 namespace mayfly {

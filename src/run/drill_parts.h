@@ -3,8 +3,8 @@
 #include <filesystem>
 #include <vector>
 
+#include "engine/process.h"
 #include "run/drill.h"
-#include "run/process.h"
 #include "wire/message.h"
 
 namespace mayfly {

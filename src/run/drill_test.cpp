@@ -4,8 +4,8 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "engine/process.h"
 #include "run/drill_parts.h"
-#include "run/process.h"
 #include "support/temp_folder.h"
 
 namespace mayfly {

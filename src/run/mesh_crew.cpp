@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "base/check.h"
+#include "base/text.h"
 
 namespace mayfly {
 namespace {
@@ -13,8 +14,11 @@ constexpr int kStepsBetweenSplits = 20;
 
 }  // namespace
 
-void MeshCrew::arrived(WorkerId worker, std::optional<std::int64_t> sample, std::optional<std::int64_t> pending) {
-  holdings_[worker] = {.sample = sample, .pending = pending};
+void MeshCrew::arrived(WorkerId worker, const Held& held) {
+  // The step in its hands counts only if it is the very one that was committed: the same samples may have been trained
+  // since by others, whose sum is another.
+  const bool counts = held.pending == sample_ && held.formation == committed_in_;
+  holdings_[worker] = {.sample = counts ? held.pending : held.sample};
   ask_others_than(worker);
 }
 
@@ -34,10 +38,10 @@ int MeshCrew::rank_of(WorkerId worker) const {
   return static_cast<int>(std::find(ranks_.begin(), ranks_.end(), worker) - ranks_.begin());
 }
 
-bool MeshCrew::assign(std::int64_t generation, std::vector<WorkerId> members, std::int64_t sample) {
-  generation_ = generation;
-  members_ = std::move(members);
-  sample_ = sample;
+bool MeshCrew::assign(const Assign& command) {
+  generation_ = command.generation;
+  members_ = command.members;
+  sample_ = static_cast<std::int64_t>(command.next_sample);
   return form_again();
 }
 
@@ -46,7 +50,7 @@ bool MeshCrew::form_again() {
   guest_.reset();
   const auto reaches = [&](WorkerId worker) {
     const auto found = holdings_.find(worker);
-    return found != holdings_.end() && found->second.reaches(sample_);
+    return found != holdings_.end() && found->second.sample == sample_;
   };
   const auto source = std::find_if(ranks_.begin(), ranks_.end(), reaches);
   if (source != ranks_.end()) {
@@ -55,7 +59,7 @@ bool MeshCrew::form_again() {
   }
   // A machine that is about to go may still hand over what it holds.
   for (const auto& [worker, holding] : holdings_) {
-    if (!holding.reaches(sample_)) continue;
+    if (holding.sample != sample_) continue;
     guest_ = worker;
     ranks_.push_back(worker);
     form(static_cast<int>(ranks_.size()) - 1, false, {});
@@ -67,6 +71,7 @@ bool MeshCrew::form_again() {
 
 void MeshCrew::roll_back(const std::string& checkpoint, std::int64_t sample, Ledger ledger) {
   sample_ = sample;
+  committed_in_ = -1;
   ledger_ = std::move(ledger);
   ranks_ = members_;
   guest_.reset();
@@ -87,7 +92,7 @@ void MeshCrew::form(int source, bool from_checkpoint, const std::string& checkpo
   std::vector<int> receivers;
   for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank) {
     const auto found = holdings_.find(ranks_[static_cast<std::size_t>(rank)]);
-    const bool holds = !from_checkpoint && found != holdings_.end() && found->second.reaches(sample_);
+    const bool holds = !from_checkpoint && found != holdings_.end() && found->second.sample == sample_;
     if (rank != source && !holds) receivers.push_back(rank);
   }
   for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank) {
@@ -139,10 +144,7 @@ void MeshCrew::join(WorkerId from, const Formed& message) {
   if (message.formation != formation_ || phase_ != Phase::joining) return;
   formed_.insert(from);
   if (formed_.size() < ranks_.size()) return;
-  for (const WorkerId worker : ranks_) {
-    holdings_[worker].sample = sample_;
-    holdings_[worker].pending.reset();
-  }
+  for (const WorkerId worker : ranks_) holdings_[worker].sample = sample_;
   if (guest_) {
     send(*guest_, Halt{formation_});
     form_again();
@@ -190,15 +192,13 @@ MeshCrew::Step MeshCrew::finished_step() const {
 }
 
 void MeshCrew::commit() {
-  MAYFLY_CHECK(lease_ && reports_.size() == ranks_.size(), "only a finished step is committed");
+  MAYFLY_CHECK(finished(), "only a finished step is committed");
   const bool kept = ledger_.commit(*lease_);
   MAYFLY_CHECK(kept, "a lease that is out can be committed");
   sample_ = lease_->end();
+  committed_in_ = formation_;
   // They apply it when they hear of it, be it from Proceed or from the next Form.
-  for (const WorkerId worker : ranks_) {
-    holdings_[worker].sample = sample_;
-    holdings_[worker].pending.reset();
-  }
+  for (const WorkerId worker : ranks_) holdings_[worker].sample = sample_;
   lease_.reset();
   reports_.clear();
   untold_ = true;
@@ -255,7 +255,12 @@ void MeshCrew::send_all(const Message& message) {
   for (const WorkerId worker : ranks_) send(worker, message);
 }
 
-void MeshCrew::restore(const std::string& /*record*/, std::int64_t committed) {
+/// As it will be when the step that was returned counts.
+std::string MeshCrew::record() const { return std::to_string(finished() ? formation_ : committed_in_); }
+
+void MeshCrew::restore(const std::string& record, std::int64_t committed) {
+  sample_ = committed;
+  committed_in_ = parse_integer(record).value_or(-1);
   if (committed > 0) ledger_ = *Ledger::restored({{0, committed}});
 }
 
@@ -263,7 +268,7 @@ bool MeshCrew::complete() const {
   return std::all_of(members_.begin(), members_.end(), [&](WorkerId member) { return alive(member); });
 }
 
-std::vector<MeshCrew::Letter> MeshCrew::letters() { return std::exchange(letters_, {}); }
+std::vector<Letter> MeshCrew::letters() { return std::exchange(letters_, {}); }
 
 std::vector<WorkerId> MeshCrew::awaited() const {
   std::vector<WorkerId> missing;

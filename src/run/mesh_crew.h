@@ -15,10 +15,10 @@ class MeshCrew final : public Crew {
   /// `formation`: the last number that was ever used.
   MeshCrew(int batch, std::int64_t formation) : batch_(batch), formation_(formation) {}
 
-  void arrived(WorkerId worker, std::optional<std::int64_t> sample = {},
-               std::optional<std::int64_t> pending = {}) override;
+  using Crew::arrived;
+  void arrived(WorkerId worker, const Held& held) override;
   void gone(WorkerId worker) override;
-  bool assign(std::int64_t generation, std::vector<WorkerId> members, std::int64_t sample) override;
+  bool assign(const Assign& command) override;
   void roll_back(const std::string& checkpoint, std::int64_t sample, Ledger ledger) override;
   void pause() override;
   bool form_again() override;
@@ -28,6 +28,7 @@ class MeshCrew final : public Crew {
   void go_on(std::int64_t end, bool evaluate) override;
   bool write_checkpoint() override;
   std::vector<Letter> letters() override;
+  std::string record() const override;
   void restore(const std::string& record, std::int64_t committed) override;
 
   std::int64_t formation() const override { return formation_; }
@@ -46,15 +47,14 @@ class MeshCrew final : public Crew {
  private:
   enum class Phase { idle, gathering, joining, training };
   struct Holding {
-    std::optional<std::int64_t> sample{};
-    std::optional<std::int64_t> pending{};
+    std::optional<std::int64_t> sample{};  ///< that it has, or will have when it hears that its last step counts
     MeasuredSpeed speed{};
-    bool reaches(std::int64_t wanted) const { return sample == wanted || pending == wanted; }
   };
 
   void form(int source, bool from_checkpoint, const std::string& checkpoint);
   void gather(WorkerId from, const Reachable& message);
   void join(WorkerId from, const Formed& message);
+  bool finished() const { return lease_ && reports_.size() == ranks_.size(); }
   std::optional<Step> count(WorkerId from, const StepDone& message);
   Step finished_step() const;
   void split(int samples);
@@ -76,6 +76,7 @@ class MeshCrew final : public Crew {
   std::vector<WorkerId> ranks_{};     ///< of the formation
   std::optional<WorkerId> guest_{};   ///< not a member, there to hand over its state
   std::int64_t sample_ = 0;           ///< committed
+  std::int64_t committed_in_ = -1;    ///< the formation whose step led there; -1: none, or it is not known
   std::int64_t end_ = 0;
   std::optional<SampleRange> lease_{};
   std::vector<int> counts_{};  ///< of the lease, by rank

@@ -8,18 +8,18 @@ namespace mayfly {
 namespace {
 
 /// Plays workers that do what they are told, as far as a test lets them.
-struct Stage {
+struct MeshStage {
   MeshCrew crew{8, 0};
-  std::vector<Crew::Letter> sent{};
+  std::vector<Letter> sent{};
 
   void collect() {
-    for (Crew::Letter& letter : crew.letters()) sent.push_back(std::move(letter));
+    for (Letter& letter : crew.letters()) sent.push_back(std::move(letter));
   }
   template <class M>
   std::vector<std::pair<WorkerId, M>> of() {
     collect();
     std::vector<std::pair<WorkerId, M>> found;
-    for (const Crew::Letter& letter : sent) {
+    for (const Letter& letter : sent) {
       if (const auto* message = std::get_if<M>(&letter.message)) found.emplace_back(letter.to, *message);
     }
     return found;
@@ -44,10 +44,10 @@ struct Stage {
 };
 
 TEST(MeshCrew, LeasesAStepOnceEveryoneStands) {
-  Stage stage;
+  MeshStage stage;
   stage.crew.arrived(1);
   stage.crew.arrived(2);
-  ASSERT_FALSE(stage.crew.assign(1, {1, 2}, 0));
+  ASSERT_FALSE(stage.crew.assign(side_by_side(1, {1, 2}, 0)));
   stage.crew.roll_back("", 0, {});
   stage.crew.go_on(100);
   EXPECT_TRUE(stage.of<Proceed>().empty());
@@ -59,10 +59,10 @@ TEST(MeshCrew, LeasesAStepOnceEveryoneStands) {
 }
 
 TEST(MeshCrew, AStepIsFinishedWithTheLastReportAndCountsOnlyWhenCommitted) {
-  Stage stage;
+  MeshStage stage;
   stage.crew.arrived(1);
   stage.crew.arrived(2);
-  stage.crew.assign(1, {1, 2}, 0);
+  stage.crew.assign(side_by_side(1, {1, 2}, 0));
   stage.crew.roll_back("", 0, {});
   stage.crew.go_on(100);
   stage.stand();
@@ -80,16 +80,16 @@ TEST(MeshCrew, AStepIsFinishedWithTheLastReportAndCountsOnlyWhenCommitted) {
 }
 
 TEST(MeshCrew, ReportsOfAnOlderFormationAreNothing) {
-  Stage stage;
+  MeshStage stage;
   stage.crew.arrived(1);
   stage.crew.arrived(2);
-  stage.crew.assign(1, {1, 2}, 0);
+  stage.crew.assign(side_by_side(1, {1, 2}, 0));
   stage.crew.roll_back("", 0, {});
   stage.crew.go_on(100);
   stage.stand();
   const StepDone old = stage.report();
   stage.crew.gone(2);
-  ASSERT_TRUE(stage.crew.assign(2, {1}, 0));  // 1 has stood at 0, so it holds the first weights
+  ASSERT_TRUE(stage.crew.assign(side_by_side(2, {1}, 0)));  // 1 has stood at 0, so it holds the first weights
   stage.stand();
   EXPECT_FALSE(stage.crew.hear(1, old));
   EXPECT_FALSE(stage.crew.hear(2, old));
@@ -98,16 +98,16 @@ TEST(MeshCrew, ReportsOfAnOlderFormationAreNothing) {
 }
 
 TEST(MeshCrew, ANewcomerReceivesTheStateOfOneWhoHoldsIt) {
-  Stage stage;
+  MeshStage stage;
   stage.crew.arrived(1);
-  stage.crew.assign(1, {1}, 0);
+  stage.crew.assign(side_by_side(1, {1}, 0));
   stage.crew.roll_back("", 0, {});
   stage.crew.go_on(100);
   stage.stand();
   stage.crew.hear(1, stage.report());
   stage.crew.commit();
   stage.crew.arrived(2);
-  ASSERT_TRUE(stage.crew.assign(2, {2, 1}, 8));
+  ASSERT_TRUE(stage.crew.assign(side_by_side(2, {2, 1}, 8)));
   const auto form = stage.last<Form>(2);
   EXPECT_EQ(form.sample, 8);
   EXPECT_EQ(form.source, 1);  // by rank
@@ -115,16 +115,16 @@ TEST(MeshCrew, ANewcomerReceivesTheStateOfOneWhoHoldsIt) {
 }
 
 TEST(MeshCrew, AMachineThatLeavesHandsOverAndIsLetGo) {
-  Stage stage;
+  MeshStage stage;
   stage.crew.arrived(1);
-  stage.crew.assign(1, {1}, 0);
+  stage.crew.assign(side_by_side(1, {1}, 0));
   stage.crew.roll_back("", 0, {});
   stage.crew.go_on(100);
   stage.stand();
   stage.crew.hear(1, stage.report());
   stage.crew.commit();
   stage.crew.arrived(2);
-  ASSERT_TRUE(stage.crew.assign(2, {2}, 8));  // 1 has had its notice
+  ASSERT_TRUE(stage.crew.assign(side_by_side(2, {2}, 8)));  // 1 has had its notice
   EXPECT_EQ(stage.crew.ranks(), (std::vector<WorkerId>{2, 1}));
   stage.stand();
   EXPECT_EQ(stage.crew.ranks(), (std::vector<WorkerId>{2}));
@@ -133,18 +133,28 @@ TEST(MeshCrew, AMachineThatLeavesHandsOverAndIsLetGo) {
   EXPECT_EQ(stage.last<Proceed>(2).counts, (std::vector<int>{8}));
 }
 
-TEST(MeshCrew, AWorkerThatComesBackWithTheStepInItsHandsHoldsItsEnd) {
-  Stage stage;
-  stage.crew.arrived(1, 8, 16);
-  EXPECT_TRUE(stage.crew.assign(5, {1}, 16));
-  EXPECT_TRUE(stage.crew.assign(6, {1}, 8));
-  EXPECT_FALSE(stage.crew.assign(7, {1}, 24));
+// Formation 3 has led to sample 16, says the store.
+TEST(MeshCrew, AWorkerThatComesBackWithTheCommittedStepInItsHandsHoldsItsEnd) {
+  MeshStage stage;
+  stage.crew.restore("3", 16);
+  stage.crew.arrived(1, {.sample = 8, .pending = 16, .formation = 3});
+  EXPECT_TRUE(stage.crew.assign(side_by_side(5, {1}, 16)));
+  EXPECT_FALSE(stage.crew.assign(side_by_side(7, {1}, 24)));
+}
+
+// The same samples were trained again by others, whose sum is another: what it has in its hands counts for nothing.
+TEST(MeshCrew, AStepOfAnEarlierFormationIsNotTheOneThatWasCommitted) {
+  MeshStage stage;
+  stage.crew.restore("3", 16);
+  stage.crew.arrived(1, {.sample = 8, .pending = 16, .formation = 2});
+  EXPECT_FALSE(stage.crew.assign(side_by_side(5, {1}, 16)));
+  EXPECT_TRUE(stage.crew.assign(side_by_side(6, {1}, 8)));
 }
 
 TEST(MeshCrew, TheLastStepIsAsShortAsItMustBe) {
-  Stage stage;
+  MeshStage stage;
   stage.crew.arrived(1);
-  stage.crew.assign(1, {1}, 0);
+  stage.crew.assign(side_by_side(1, {1}, 0));
   stage.crew.roll_back("", 0, {});
   stage.crew.go_on(5);
   stage.stand();
@@ -158,9 +168,9 @@ TEST(MeshCrew, TheLastStepIsAsShortAsItMustBe) {
 }
 
 TEST(MeshCrew, ACheckpointIsAskedForWhenSomebodyCanWriteIt) {
-  Stage stage;
+  MeshStage stage;
   stage.crew.arrived(1);
-  stage.crew.assign(1, {1}, 0);
+  stage.crew.assign(side_by_side(1, {1}, 0));
   stage.crew.roll_back("", 0, {});
   EXPECT_FALSE(stage.crew.write_checkpoint());
   stage.crew.go_on(100);
@@ -169,16 +179,16 @@ TEST(MeshCrew, ACheckpointIsAskedForWhenSomebodyCanWriteIt) {
 }
 
 TEST(MeshCrew, ACheckpointIsAskedForAgainWhereItsWriterGoes) {
-  Stage stage;
+  MeshStage stage;
   stage.crew.arrived(1);
   stage.crew.arrived(2);
-  stage.crew.assign(1, {1, 2}, 0);
+  stage.crew.assign(side_by_side(1, {1, 2}, 0));
   stage.crew.roll_back("", 0, {});
   stage.crew.go_on(100);
   stage.stand();
   ASSERT_TRUE(stage.crew.write_checkpoint());
   stage.crew.gone(1);
-  ASSERT_TRUE(stage.crew.assign(2, {2}, 0));
+  ASSERT_TRUE(stage.crew.assign(side_by_side(2, {2}, 0)));
   stage.stand();
   const auto asked = stage.of<WriteCheckpoint>();
   ASSERT_EQ(asked.size(), 2);
@@ -187,7 +197,7 @@ TEST(MeshCrew, ACheckpointIsAskedForAgainWhereItsWriterGoes) {
   stage.crew.hear(2, CheckpointWritten{});
   stage.crew.arrived(3);
   stage.crew.gone(2);
-  stage.crew.assign(3, {3}, 0);
+  stage.crew.assign(side_by_side(3, {3}, 0));
   stage.crew.roll_back("", 0, {});
   stage.stand();
   EXPECT_EQ(stage.of<WriteCheckpoint>().size(), 2);

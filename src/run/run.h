@@ -8,9 +8,9 @@
 
 #include "control/controller.h"
 #include "control/job.h"
+#include "engine/local_engine.h"
 #include "job/job_spec.h"
 #include "predict/emulation.h"
-#include "run/engine.h"
 #include "trace/trace.h"
 #include "wire/data_message.h"
 
@@ -64,7 +64,9 @@ struct RunInputs {
   bool priced = false;                   ///< roles have prices
   std::optional<Series> weather{};       ///< machines come and go as in a trace
   double speed = 1;                      ///< seconds of the trace per second
-  std::string address = "127.0.0.1";     ///< where workers reach the controller
+  std::string address = "127.0.0.1";     ///< where the controller listens
+  int port = 0;                          ///< 0: any that is free
+  std::string advertise{};               ///< HOST or HOST:PORT where workers reach it; empty: where it listens
   std::string interface = "lo";          ///< and each other
   std::string notices = "none";          ///< whose metadata service the machines watch, as for `--notices`
   const Job* job = nullptr;              ///< shapes and costs; outlives the run
@@ -130,6 +132,9 @@ struct RunCalls {
 /// directory that holds a run already goes on with it: processes that are still alive are found again. One thread, one
 /// such call in a process.
 Result<RunSummary> drive(const RunInputs& inputs, const RunCalls& calls);
+
+/// Where its checkpoints go.
+std::filesystem::path checkpoint_folder(const RunInputs& inputs);
 
 /// `DIR/summary.json`.
 Json summary_json(const RunSummary& summary);

@@ -13,11 +13,11 @@ void ServerCrew::server_ready(WorkerId server, const std::string& address) {
   if (phase_ != Phase::idle) arrange();
 }
 
-void ServerCrew::arrived(WorkerId worker, std::optional<std::int64_t> sample, std::optional<std::int64_t> /*pending*/) {
+void ServerCrew::arrived(WorkerId worker, const Held& held) {
   if (const auto found = servers_.find(worker); found != servers_.end()) {
     // What was said meanwhile is lost on one side or the other.
     found->second.alive = true;
-    found->second.sample = sample;
+    found->second.sample = held.sample;
     server_broken_ = server_broken_ || found->second.stands;
     return;
   }
@@ -116,10 +116,10 @@ bool ServerCrew::stateless() const {
   return phase_ != Phase::idle && sample_ > 0 && !checkpoint_ && !all_shards_held();
 }
 
-bool ServerCrew::assign(std::int64_t generation, std::vector<WorkerId> members, std::int64_t sample) {
-  generation_ = generation;
-  members_ = std::move(members);
-  sample_ = sample;
+bool ServerCrew::assign(const Assign& command) {
+  generation_ = command.generation;
+  members_ = command.members;
+  sample_ = static_cast<std::int64_t>(command.next_sample);
   for (auto& [worker, seat] : seats_) {
     if (!stands(worker)) seat.attached = false;
   }
@@ -267,7 +267,7 @@ void ServerCrew::attach(WorkerId worker) {
   send(worker, word);
 }
 
-std::vector<ServerCrew::Letter> ServerCrew::letters() { return std::exchange(letters_, {}); }
+std::vector<Letter> ServerCrew::letters() { return std::exchange(letters_, {}); }
 
 void ServerCrew::send_servers(const Message& message) {
   for (const auto& [id, server] : servers_) {

@@ -31,21 +31,18 @@ class ServerCrew final : public Crew {
     options_.servers.count = std::max(1, options_.servers.count);
   }
 
-  /// A server that has loaded everything.
-  void server_ready(WorkerId server, const std::string& address);
-  /// It will be taken away.
-  void server_leaves(WorkerId server);
-  /// Servers that will be taken away, and with them a shard that nobody else holds.
-  std::vector<WorkerId> last_holders() const;
-  /// Whoever can go without the state goes now, whatever is in hand.
-  void part();
-  /// Samples of one lease where workers do not wait for each other; the job's batch where it was not said.
-  void set_batch(WorkerId worker, int batch) { batches_[worker] = batch; }
+  bool has_servers() const override { return true; }
+  std::vector<WorkerId> servers() const override;
+  void server_ready(WorkerId server, const std::string& address) override;
+  void server_leaves(WorkerId server) override;
+  std::vector<WorkerId> last_holders() const override;
+  void part() override;
+  void set_batch(WorkerId worker, int batch) override { batches_[worker] = batch; }
 
-  void arrived(WorkerId worker, std::optional<std::int64_t> sample = {},
-               std::optional<std::int64_t> pending = {}) override;
+  using Crew::arrived;
+  void arrived(WorkerId worker, const Held& held) override;
   void gone(WorkerId worker) override;
-  bool assign(std::int64_t generation, std::vector<WorkerId> members, std::int64_t sample) override;
+  bool assign(const Assign& command) override;
   void roll_back(const std::string& checkpoint, std::int64_t sample, Ledger ledger) override;
   void pause() override;
   bool form_again() override;
@@ -70,7 +67,6 @@ class ServerCrew final : public Crew {
   bool stands(WorkerId worker) const override;
   bool alive(WorkerId worker) const override;
   std::vector<WorkerId> awaited() const override;
-  std::vector<WorkerId> servers() const;
   bool serves(WorkerId worker) const { return servers_.contains(worker); }
   const Ledger& ledger() const { return ledger_; }
 

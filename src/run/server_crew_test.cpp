@@ -10,10 +10,9 @@ namespace mayfly {
 namespace {
 
 using Sync = ServersSpec::Sync;
-using Stage = support::ServerStage;
 
 TEST(ServerCrew, WaitsForAServerOfEveryShard) {
-  Stage stage({.count = 2, .sync = Sync::asp});
+  support::ServerStage stage({.count = 2, .sync = Sync::asp});
   stage.serve({100});
   stage.train(1);
   EXPECT_TRUE(stage.to<Lease>(1).empty());
@@ -28,7 +27,7 @@ TEST(ServerCrew, WaitsForAServerOfEveryShard) {
 }
 
 TEST(ServerCrew, WithoutWaitingEveryPushIsAnUpdateInTheOrderTheyCome) {
-  Stage stage({.sync = Sync::asp});
+  support::ServerStage stage({.sync = Sync::asp});
   stage.serve({100});
   stage.train(2);
   EXPECT_EQ(stage.last<Lease>(2).first_sample, 8);
@@ -50,7 +49,7 @@ TEST(ServerCrew, WithoutWaitingEveryPushIsAnUpdateInTheOrderTheyCome) {
 }
 
 TEST(ServerCrew, AWorkersLossGivesItsSamplesToTheNext) {
-  Stage stage({.sync = Sync::asp});
+  support::ServerStage stage({.sync = Sync::asp});
   stage.serve({100});
   stage.train(2);
   stage.crew.gone(1);
@@ -62,7 +61,7 @@ TEST(ServerCrew, AWorkersLossGivesItsSamplesToTheNext) {
 }
 
 TEST(ServerCrew, WhatALostWorkerHadPushedCounts) {
-  Stage stage({.sync = Sync::bsp});
+  support::ServerStage stage({.sync = Sync::bsp});
   stage.serve({100});
   stage.train(2);
   EXPECT_FALSE(stage.push(1));
@@ -73,7 +72,7 @@ TEST(ServerCrew, WhatALostWorkerHadPushedCounts) {
 }
 
 TEST(ServerCrew, AStepThatWaitsForAllIsDoneByThoseWhoAreLeft) {
-  Stage stage({.sync = Sync::bsp});
+  support::ServerStage stage({.sync = Sync::bsp});
   stage.serve({100});
   stage.train(2);
   EXPECT_EQ(stage.last<Lease>(1).samples, 4);
@@ -94,7 +93,7 @@ TEST(ServerCrew, AStepThatWaitsForAllIsDoneByThoseWhoAreLeft) {
 }
 
 TEST(ServerCrew, BoundedStalenessHoldsBackWhoIsAhead) {
-  Stage stage({.sync = Sync::ssp, .bound = 1});
+  support::ServerStage stage({.sync = Sync::ssp, .bound = 1});
   stage.serve({100});
   stage.train(2);
   for (int update = 0; update < 2; ++update) {
@@ -108,7 +107,7 @@ TEST(ServerCrew, BoundedStalenessHoldsBackWhoIsAhead) {
 }
 
 TEST(ServerCrew, AStandbyTakesOverWhatWasCommitted) {
-  Stage stage({.count = 1, .standby = 1, .sync = Sync::asp});
+  support::ServerStage stage({.count = 1, .standby = 1, .sync = Sync::asp});
   stage.serve({100, 101});
   stage.train(1);
   EXPECT_EQ(stage.last<Attach>(1).addresses, (std::vector<std::string>{"at 100", "at 101"}));
@@ -128,14 +127,14 @@ TEST(ServerCrew, AStandbyTakesOverWhatWasCommitted) {
 }
 
 TEST(ServerCrew, WithoutAStandbyTheStateIsLostAndAllShardsReturnToACheckpoint) {
-  Stage stage({.count = 2, .sync = Sync::asp});
+  support::ServerStage stage({.count = 2, .sync = Sync::asp});
   stage.serve({100, 101});
   stage.train(1);
   stage.push(1);
   stage.commit();
   stage.crew.gone(101);
   EXPECT_TRUE(stage.crew.stateless());
-  EXPECT_FALSE(stage.crew.assign(2, {1}, 8));
+  EXPECT_FALSE(stage.crew.assign(side_by_side(2, {1}, 8)));
   stage.crew.roll_back("checkpoint-0", 4, *Ledger::restored({{2, 4}}));
   EXPECT_FALSE(stage.crew.stateless());
   stage.serve({102});
@@ -148,7 +147,7 @@ TEST(ServerCrew, WithoutAStandbyTheStateIsLostAndAllShardsReturnToACheckpoint) {
 
 // It came while the first update was committed, and is seated anew before it has its shard.
 TEST(ServerCrew, AServerHoldsNothingBeforeItSaysSo) {
-  Stage stage({.count = 1, .standby = 2, .sync = Sync::asp});
+  support::ServerStage stage({.count = 1, .standby = 2, .sync = Sync::asp});
   stage.serve({100});
   stage.train(1);
   stage.push(1);
@@ -160,7 +159,7 @@ TEST(ServerCrew, AServerHoldsNothingBeforeItSaysSo) {
 }
 
 TEST(ServerCrew, AServerThatCannotGoOnIsNotBelievedToHoldItsShard) {
-  Stage stage({.count = 1, .standby = 1, .sync = Sync::asp});
+  support::ServerStage stage({.count = 1, .standby = 1, .sync = Sync::asp});
   stage.serve({100, 101});
   stage.train(1);
   stage.push(1);
@@ -172,7 +171,7 @@ TEST(ServerCrew, AServerThatCannotGoOnIsNotBelievedToHoldItsShard) {
 }
 
 TEST(ServerCrew, ACheckpointIsOfOneStateOfAllShards) {
-  Stage stage({.count = 2, .sync = Sync::asp});
+  support::ServerStage stage({.count = 2, .sync = Sync::asp});
   stage.serve({100, 101});
   stage.train(1);
   stage.push(1);
@@ -187,7 +186,7 @@ TEST(ServerCrew, ACheckpointIsOfOneStateOfAllShards) {
 }
 
 TEST(ServerCrew, IsRestoredWithItsGapsAndTellsServersWhatTheyMissed) {
-  Stage stage({.sync = Sync::asp});
+  support::ServerStage stage({.sync = Sync::asp});
   stage.serve({100});
   stage.train(2);
   stage.push(2);  // samples 8 to 16, before the first eight
@@ -195,11 +194,11 @@ TEST(ServerCrew, IsRestoredWithItsGapsAndTellsServersWhatTheyMissed) {
   ServerCrew later({.servers = {.sync = Sync::asp}, .batch = 8}, stage.crew.formation());
   later.restore(record, 8);
   EXPECT_EQ(later.ledger().committed(), (std::vector<SampleRange>{{8, 8}}));
-  later.arrived(100, 0);  // it never heard of the commit
+  later.arrived(100, {.sample = 0});  // it never heard of the commit
   later.arrived(1);
-  ASSERT_TRUE(later.assign(1, {1}, 8));
+  ASSERT_TRUE(later.assign(side_by_side(1, {1}, 8)));
   const auto letters = later.letters();
-  const auto of_server = [](const Crew::Letter& letter) { return letter.to == 100; };
+  const auto of_server = [](const Letter& letter) { return letter.to == 100; };
   auto told = std::find_if(letters.begin(), letters.end(), of_server);
   ASSERT_NE(told, letters.end());
   ASSERT_TRUE(std::holds_alternative<Commit>(told->message));
@@ -209,7 +208,7 @@ TEST(ServerCrew, IsRestoredWithItsGapsAndTellsServersWhatTheyMissed) {
 
 // Of a step in three parts the second is left behind, and becomes lease 4.
 TEST(ServerCrew, AStepOfSeveralLeasesIsRestoredWhole) {
-  Stage stage({.sync = Sync::bsp});
+  support::ServerStage stage({.sync = Sync::bsp});
   stage.serve({100});
   stage.train(3);
   stage.crew.gone(2);
@@ -220,19 +219,18 @@ TEST(ServerCrew, AStepOfSeveralLeasesIsRestoredWhole) {
   ServerCrew later({.servers = {.sync = Sync::bsp}, .batch = 8}, stage.crew.formation());
   later.restore(stage.crew.record(), 8);
   stage.commit();
-  later.arrived(100, 0);
-  ASSERT_TRUE(later.assign(1, {1}, 8));
+  later.arrived(100, {.sample = 0});
+  ASSERT_TRUE(later.assign(side_by_side(1, {1}, 8)));
   const auto letters = later.letters();
-  const auto told = std::find_if(letters.begin(), letters.end(), [](const Crew::Letter& letter) {
-    return std::holds_alternative<Commit>(letter.message);
-  });
+  const auto told = std::find_if(letters.begin(), letters.end(),
+                                 [](const Letter& letter) { return std::holds_alternative<Commit>(letter.message); });
   ASSERT_NE(told, letters.end());
   EXPECT_EQ(std::get<Commit>(told->message), stage.last<Commit>(100));
   EXPECT_EQ(std::get<Commit>(told->message).leases, (std::vector<std::int64_t>{1, 3, 4}));
 }
 
 TEST(ServerCrew, StatesThatWereRolledBackMakeNothingStale) {
-  Stage stage({.sync = Sync::asp});
+  support::ServerStage stage({.sync = Sync::asp});
   stage.serve({100});
   stage.train(1);
   for (int update = 0; update < 2; ++update) {
@@ -248,18 +246,18 @@ TEST(ServerCrew, StatesThatWereRolledBackMakeNothingStale) {
 }
 
 TEST(ServerCrew, ARecordFromBeforeARollBackIsNotBelieved) {
-  Stage stage({.sync = Sync::asp});
+  support::ServerStage stage({.sync = Sync::asp});
   stage.serve({100});
   stage.train(1);
   stage.push(1);
   ServerCrew later({.servers = {.sync = Sync::asp}, .batch = 8}, stage.crew.formation());
   later.restore(stage.crew.record(), 4);
   later.arrived(1);
-  EXPECT_FALSE(later.assign(1, {1}, 4));
+  EXPECT_FALSE(later.assign(side_by_side(1, {1}, 4)));
 }
 
 TEST(ServerCrew, OneWorkerLooksAtTheValidationSetAndAnotherDoesWhereItIsLost) {
-  Stage stage({.sync = Sync::asp});
+  support::ServerStage stage({.sync = Sync::asp});
   stage.serve({100});
   stage.train(2);
   stage.push(1);
@@ -276,7 +274,7 @@ TEST(ServerCrew, OneWorkerLooksAtTheValidationSetAndAnotherDoesWhereItIsLost) {
 TEST(ServerCrew, EverySampleIsCommittedOnceWhateverHappens) {
   for (const Sync sync : {Sync::asp, Sync::bsp, Sync::ssp}) {
     for (unsigned seed = 1; seed <= 50; ++seed) {
-      Stage stage({.count = 2, .standby = 1, .sync = sync, .bound = 2});
+      support::ServerStage stage({.count = 2, .standby = 1, .sync = sync, .bound = 2});
       stage.serve({100, 101, 102, 103});
       unsigned state = seed;
       const auto below = [&](unsigned n) { return (state = state * 1103515245U + 12345U) / 65536U % n; };
@@ -284,7 +282,7 @@ TEST(ServerCrew, EverySampleIsCommittedOnceWhateverHappens) {
       WorkerId last = 3, last_server = 103;
       std::int64_t generation = 1;
       for (const WorkerId worker : alive) stage.crew.arrived(worker);
-      ASSERT_TRUE(stage.crew.assign(generation, {alive.begin(), alive.end()}, 0));
+      ASSERT_TRUE(stage.crew.assign(side_by_side(generation, {alive.begin(), alive.end()}, 0)));
       stage.crew.go_on(100);
       for (int turn = 0; turn < 2000 && stage.crew.sample() < 100; ++turn) {
         const unsigned what = below(12);
@@ -297,7 +295,8 @@ TEST(ServerCrew, EverySampleIsCommittedOnceWhateverHappens) {
         } else if (what == 2) {
           stage.crew.gone(stage.crew.servers()[below(2)]);
           if (stage.crew.stateless()) {
-            ASSERT_FALSE(stage.crew.assign(++generation, {alive.begin(), alive.end()}, stage.crew.sample()));
+            ASSERT_FALSE(
+                stage.crew.assign(side_by_side(++generation, {alive.begin(), alive.end()}, stage.crew.sample())));
             stage.crew.roll_back("", 0, {});
           }
           stage.serve({++last_server});
@@ -307,7 +306,7 @@ TEST(ServerCrew, EverySampleIsCommittedOnceWhateverHappens) {
           if (stage.push(*who)) stage.crew.commit();
           stage.crew.go_on(100);
         }
-        if (what < 2) stage.crew.assign(++generation, {alive.begin(), alive.end()}, stage.crew.sample());
+        if (what < 2) stage.crew.assign(side_by_side(++generation, {alive.begin(), alive.end()}, stage.crew.sample()));
         stage.stand();
       }
       EXPECT_EQ(stage.crew.ledger().committed(), (std::vector<SampleRange>{{0, 100}})) << "seed " << seed;

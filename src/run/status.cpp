@@ -12,16 +12,9 @@
 namespace mayfly {
 namespace {
 
-constexpr std::string_view kFormat = "mayfly-status/1";
+constexpr std::string_view kStatusFormat = "mayfly-status/1";
 constexpr Seconds kBetween{1};
 constexpr std::size_t kRemarks = 12;
-
-Json number(const std::optional<Seconds>& time) { return time ? Json(time->count()) : Json(nullptr); }
-Json number(const std::optional<Usd>& money) { return money ? Json(money->value) : Json(nullptr); }
-template <class T>
-Json number(const std::optional<T>& value) {
-  return value ? Json(*value) : Json(nullptr);
-}
 
 Json process_json(const ProcessId& process) {
   if (process.pid == 0) return nullptr;
@@ -29,9 +22,18 @@ Json process_json(const ProcessId& process) {
 }
 
 Json machine_json(const MachineStatus& machine) {
-  return {{"name", machine.name},   {"log", machine.launch},           {"pid", machine.pid},
-          {"type", machine.type},   {"market", machine.market},        {"usd_per_hour", machine.price.value},
-          {"state", machine.state}, {"since_s", machine.since.count()}};
+  return {{"name", machine.name},
+          {"launch", machine.launch},
+          {"log", machine.launch},
+          {"where", machine.where},
+          {"stage", machine.stage},
+          {"pid", machine.pid},
+          {"type", machine.type},
+          {"zone", machine.zone},
+          {"market", machine.market},
+          {"state", machine.state},
+          {"since_s", machine.since.count()},
+          {"usd_per_hour", machine.price.value}};
 }
 
 ProcessId process_in(const Fields& fields) {
@@ -42,8 +44,11 @@ MachineStatus machine_in(const Json& json) {
   const Fields fields(json);
   return {.name = fields.text("name"),
           .launch = static_cast<int>(fields.whole("log").value_or(-1)),
+          .where = fields.text("where"),
+          .stage = fields.text("stage"),
           .pid = static_cast<pid_t>(fields.integer("pid")),
           .type = fields.text("type"),
+          .zone = fields.text("zone"),
           .market = fields.text("market"),
           .price = {fields.real("usd_per_hour").value_or(0)},
           .since = Seconds(fields.real("since_s").value_or(0)),
@@ -65,7 +70,7 @@ Json status_json(const RunStatus& status) {
   Json remarks = Json::array();
   for (const Remark& remark : status.remarks)
     remarks.push_back({{"t_s", remark.time.count()}, {"remark", remark.text}});
-  return {{"format", kFormat},
+  return {{"format", kStatusFormat},
           {"job", status.job},
           {"phase", status.phase},
           {"end", status.end.empty() ? Json(nullptr) : Json(status.end)},
@@ -78,18 +83,18 @@ Json status_json(const RunStatus& status) {
           {"time_s", status.time.count()},
           {"step", status.step},
           {"samples", status.samples},
-          {"target_samples", number(status.target)},
-          {"epochs", number(status.epochs)},
-          {"loss", number(status.loss)},
-          {"samples_per_s", number(status.samples_per_s)},
-          {"left_s", number(status.left)},
-          {"deadline_s", number(status.deadline)},
-          {"deadline_met", number(status.deadline_met)},
-          {"cost_usd", number(status.cost)},
-          {"budget_usd", number(status.budget)},
-          {"target_loss", number(status.target_loss)},
-          {"predicted_time_s", number(status.predicted_time)},
-          {"predicted_cost_usd", number(status.predicted_cost)},
+          {"target_samples", json_of(status.target)},
+          {"epochs", json_of(status.epochs)},
+          {"loss", json_of(status.loss)},
+          {"samples_per_s", json_of(status.samples_per_s)},
+          {"left_s", json_of(status.left)},
+          {"deadline_s", json_of(status.deadline)},
+          {"deadline_met", json_of(status.deadline_met)},
+          {"cost_usd", json_of(status.cost)},
+          {"budget_usd", json_of(status.budget)},
+          {"target_loss", json_of(status.target_loss)},
+          {"predicted_time_s", json_of(status.predicted_time)},
+          {"predicted_cost_usd", json_of(status.predicted_cost)},
           {"machines", std::move(machines)},
           {"preemptions", status.preemptions},
           {"samples_redone", status.samples_redone},
@@ -101,8 +106,8 @@ Result<RunStatus> parse_status(std::string_view text, const std::string& file) {
   const Json json = parsed_json(text);
   if (!json.is_object()) return fail("{}: no JSON object", file);
   const Fields fields(json);
-  if (fields.text("format") != kFormat)
-    return fail("{}: format '{}', want {}", file, fields.text("format").substr(0, 40), kFormat);
+  if (fields.text("format") != kStatusFormat)
+    return fail("{}: format '{}', want {}", file, fields.text("format").substr(0, 40), kStatusFormat);
   RunStatus status{.job = fields.text("job"),
                    .phase = fields.text("phase"),
                    .end = fields.text("end"),

@@ -11,7 +11,7 @@
 #include "base/json.h"
 #include "base/result.h"
 #include "base/units.h"
-#include "run/process.h"
+#include "engine/process.h"
 
 namespace mayfly {
 
@@ -27,10 +27,13 @@ std::optional<Remark> remark_in(std::string_view journal_line);
 
 /// One worker or server of a run.
 struct MachineStatus {
-  std::string name{};  ///< w3, s1
-  int launch = -1;     ///< number of its log; -1: it came by itself
-  pid_t pid = 0;
+  std::string name{};   ///< w3, s1
+  int launch = -1;      ///< number of its log; -1: it came by itself
+  std::string where{};  ///< for people: "pid 4711", a host
+  std::string stage{};  ///< ordered, starting, running, leaving, gone
+  pid_t pid = 0;        ///< of a process of the controller's computer
   std::string type{};
+  std::string zone{};
   std::string market{};
   UsdPerHour price{};
   Seconds since{};      ///< the run's time when it came

@@ -142,6 +142,22 @@ Result<std::vector<std::string>> Store::lines() const {
   return lines;
 }
 
+Result<std::map<std::string, std::string>> Store::notes() const {
+  sqlite3_stmt* query = nullptr;
+  if (sqlite3_prepare_v2(parts_->base, "SELECT key, value FROM note", -1, &query, nullptr) != SQLITE_OK)
+    return unexpected(parts_->failed("cannot read").error());
+  const auto column = [&](int number) {
+    return std::string(reinterpret_cast<const char*>(sqlite3_column_text(query, number)),
+                       static_cast<std::size_t>(sqlite3_column_bytes(query, number)));
+  };
+  std::map<std::string, std::string> notes;
+  int code = SQLITE_ROW;
+  while ((code = sqlite3_step(query)) == SQLITE_ROW) notes[column(0)] = column(1);
+  sqlite3_finalize(query);
+  if (code != SQLITE_DONE) return unexpected(parts_->failed("cannot read").error());
+  return notes;
+}
+
 Result<void> Store::note(std::string_view key, std::string_view value) {
   Parts::bind(parts_->keep, 1, key);
   Parts::bind(parts_->keep, 2, value);

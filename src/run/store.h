@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -36,6 +37,7 @@ class Store {
 
   Result<void> note(std::string_view key, std::string_view value);
   std::optional<std::string> noted(std::string_view key) const;
+  Result<std::map<std::string, std::string>> notes() const;
 
  private:
   struct Parts;

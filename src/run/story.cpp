@@ -37,6 +37,8 @@ std::string event_words(const Json& line) {
   }
   if (event == "rolled-back") return fmt::format("goes on from sample {:.0f}", number(line, "sample"));
   if (event == "state-lost") return "the servers' state is gone";
+  if (event == "charged")
+    return fmt::format("{:.4f} USD for a machine that never joined: {}", number(line, "cost_usd"), text(line, "type"));
   if (event == "estimated") return fmt::format("the target is {:.0f} samples", number(line, "samples"));
   return {};  // notice, lost and checkpointed have a remark beside them
 }

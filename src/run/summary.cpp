@@ -8,11 +8,7 @@
 namespace mayfly {
 namespace {
 
-constexpr std::string_view kFormat = "mayfly-summary/1";
-
-Json number(const std::optional<Seconds>& time) { return time ? Json(time->count()) : Json(nullptr); }
-Json number(const std::optional<Usd>& money) { return money ? Json(money->value) : Json(nullptr); }
-Json number(const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); }
+constexpr std::string_view kSummaryFormat = "mayfly-summary/1";
 
 Json emulated_json(const Emulation& emulation) {
   Json types = Json::array();
@@ -20,7 +16,7 @@ Json emulated_json(const Emulation& emulation) {
     types.push_back({{"type", type.type},
                      {"cpu_share", type.cpu_share},
                      {"network_mb_per_s", type.network ? Json(in_megabytes(*type.network)) : Json(nullptr)}});
-  return {{"slowdown", number(emulation.slowdown)}, {"types", types}};
+  return {{"slowdown", json_of(emulation.slowdown)}, {"types", types}};
 }
 
 Json loader_json(const Fed& fed) {
@@ -52,11 +48,11 @@ std::string_view name(RunEnd end) {
 }
 
 Json summary_json(const RunSummary& summary) {
-  return {{"format", kFormat},
+  return {{"format", kSummaryFormat},
           {"end", name(summary.end)},
-          {"loss", number(summary.loss)},
-          {"validation_loss", number(summary.validation_loss)},
-          {"accuracy", number(summary.accuracy)},
+          {"loss", json_of(summary.loss)},
+          {"validation_loss", json_of(summary.validation_loss)},
+          {"accuracy", json_of(summary.accuracy)},
           {"samples", summary.samples},
           {"epochs", summary.epochs},
           {"samples_repeated", summary.samples_repeated},
@@ -64,11 +60,11 @@ Json summary_json(const RunSummary& summary) {
           {"samples_redone", summary.samples_redone},
           {"preemptions", summary.preemptions},
           {"time_s", summary.time.count()},
-          {"predicted_time_s", number(summary.forecast.time)},
-          {"cost_usd", number(summary.cost)},
-          {"predicted_cost_usd", number(summary.forecast.cost)},
-          {"recovery_s", {{"p50", number(summary.recovery_p50)}, {"max", number(summary.recovery_max)}}},
-          {"staleness", {{"mean", number(summary.staleness_mean)}, {"max", number(summary.staleness_max)}}},
+          {"predicted_time_s", json_of(summary.forecast.time)},
+          {"cost_usd", json_of(summary.cost)},
+          {"predicted_cost_usd", json_of(summary.forecast.cost)},
+          {"recovery_s", {{"p50", json_of(summary.recovery_p50)}, {"max", json_of(summary.recovery_max)}}},
+          {"staleness", {{"mean", json_of(summary.staleness_mean)}, {"max", json_of(summary.staleness_max)}}},
           {"strangers", summary.strangers},
           {"missed", summary.missed},
           {"emulated", summary.emulated ? emulated_json(*summary.emulated) : Json()},
@@ -81,8 +77,8 @@ Result<RunSummary> load_summary(const std::filesystem::path& directory) {
   const auto text = load_text(path);
   if (!text) return unexpected(text.error());
   const Json json = Json::parse(*text, nullptr, false);
-  if (!json.is_object() || Fields(json).text("format") != kFormat)
-    return fail("{}: want the summary of a run, format {}", path.string(), kFormat);
+  if (!json.is_object() || Fields(json).text("format") != kSummaryFormat)
+    return fail("{}: want the summary of a run, format {}", path.string(), kSummaryFormat);
   const Fields fields(json);
   const std::array ends{RunEnd::trained, RunEnd::budget, RunEnd::stopped, RunEnd::unable};
   const auto end = std::find_if(ends.begin(), ends.end(), [&](RunEnd e) { return name(e) == fields.text("end"); });

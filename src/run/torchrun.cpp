@@ -17,20 +17,20 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "engine/process.h"
 #include "run/journal.h"
 #include "run/passing.h"
-#include "run/process.h"
 #include "run/talked_progress.h"
 #include "wire/loop.h"
 
 namespace mayfly {
 namespace {
 
-constexpr Seconds kLook{1};
+constexpr Seconds kScriptLook{1};
 /// Of the deadline; a forecast that moves by less says nothing new.
-constexpr double kNews = 0.03;
+constexpr double kWorthSaying = 0.03;
 /// Of the deadline, after which silence about the progress is said.
-constexpr double kSilence = 0.1;
+constexpr double kSilentShare = 0.1;
 
 /// Empty where it cannot be read: a process may end between two looks.
 std::string content(const std::string& path) { return load_text(path).value_or(""); }
@@ -153,7 +153,7 @@ class Torchrun {
   }
 
   void look() {
-    look_.start(kLook, [this] { look(); });
+    look_.start(kScriptLook, [this] { look(); });
     watch_script();
     watch_deadline();
     watch_budget();
@@ -181,7 +181,7 @@ class Torchrun {
     const std::lock_guard lock(mutex_);
     const auto end = progress_.end();
     if (!end) {
-      if (!heard_nothing_ && !progress_.total() && now() > kSilence * *inputs_.deadline) {
+      if (!heard_nothing_ && !progress_.total() && now() > kSilentShare * *inputs_.deadline) {
         heard_nothing_ = true;
         say("nobody watches the deadline: the output tells no steps out of how many; give --steps");
       }
@@ -192,7 +192,7 @@ class Torchrun {
       at_risk_ = true;
       say(fmt::format("the deadline is at risk: step {:.0f} of {:.0f}, done in {}, promised {}",
                       progress_.step().value_or(0), *progress_.total(), whole(*end), whole(*inputs_.deadline)));
-    } else if (at_risk_ && over < -kNews) {
+    } else if (at_risk_ && over < -kWorthSaying) {
       at_risk_ = false;
       say(fmt::format("the deadline holds again: done in {}", whole(*end)));
     }

@@ -9,7 +9,7 @@
 namespace mayfly {
 namespace {
 
-constexpr Seconds kLeavePatience{3};
+constexpr Seconds kFarewell{3};
 /// A worker that computes still says that it is alive.
 constexpr Seconds kSilence{20};
 
@@ -43,12 +43,12 @@ Result<std::unique_ptr<Workshop>> Workshop::open(Options options) {
 
 Workshop::~Workshop() {
   if (!engine_) return;
-  if (interrupted_ || failure_) engine_->kill_all();
+  if (interrupted_ || failure_) engine_->sweep();
   for (const auto& [id, person] : people_) desk_->send(id, Leave{"everything is measured"});
   leaving_ = true;
   Timer patience(loop_);
-  patience.start(kLeavePatience, [this, &patience] {
-    engine_->kill_all();
+  patience.start(kFarewell, [this, &patience] {
+    engine_->sweep();
     patience.start(Seconds(1), [this] { loop_.stop(); });
   });
   if (engine_->running() > 0) loop_.run();
@@ -81,27 +81,29 @@ Result<void> Workshop::start() {
   const std::string address = fmt::format("127.0.0.1:{}", desk_->port());
   engine_ = std::make_unique<LocalEngine>(
       loop_,
-      LocalEngine::Options{.program = options_.program,
+      LocalEngine::Options{.run = fmt::format("workshop-{}", ::getpid()),
+                           .program = options_.program,
                            .arguments = {"--join", address, "--interface", "lo", "--notices", "none"},
                            .join = address,
                            .logs = options_.directory / "logs",
                            .token = *token,
                            .capacity = options_.workers},
-      [this](int launch, const Ending& ending) {
+      Engine::Calls{.seen = [this](const Sighting& sight) {
+        if (sight.stage != Sighting::Stage::gone) return;
         if (leaving_ && engine_->running() == 0) loop_.stop();
         if (leaving_) return;
-        lost(fmt::format("a worker {}, its last words are in {}", ending.how, engine_->log(launch).string()));
-      });
+        lost(fmt::format("a worker: {}, its last words are in {}", sight.ending->how, sight.ending->log));
+      }});
   signals_ = std::make_unique<SignalWatch>(loop_, std::initializer_list<int>{SIGINT, SIGTERM}, [this](int) {
     interrupted_ = true;
     loop_.stop();
   });
   for (int launch = 0; launch < options_.workers + options_.servers; ++launch) {
     launched_[launch] = Clock::now();
-    if (auto started = engine_->start(
-            launch, launch < options_.workers ? MachineRole{.limits = options_.limits} : MachineRole{.server = true});
-        !started)
-      return started;
+    const bool server = launch >= options_.workers;
+    const Order order{.launch = launch,
+                      .role = server ? MachineRole{.server = true} : MachineRole{.limits = options_.limits}};
+    engine_->order({&order, 1});
   }
   const auto all = static_cast<std::size_t>(options_.workers) + static_cast<std::size_t>(options_.servers);
   return wait_until(
@@ -193,7 +195,7 @@ void Workshop::hear(WorkerId from, const Message& message) {
 }
 
 void Workshop::deliver() {
-  for (const Crew::Letter& letter : crew_->letters()) desk_->send(letter.to, letter.message);
+  for (const Letter& letter : crew_->letters()) desk_->send(letter.to, letter.message);
 }
 
 }  // namespace mayfly

@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "engine/local_engine.h"
 #include "job/job_spec.h"
 #include "run/crew.h"
 #include "run/desk.h"
-#include "run/engine.h"
 #include "run/store.h"
 
 namespace mayfly {

@@ -84,7 +84,7 @@ Result<void> Workshop::stand_together(const Segment& segment, const std::vector<
   const auto start = Clock::now();
   formed_.clear();
   crew_ = make_crew(segment, members);
-  if (!crew_->assign(1, members, 0)) crew_->roll_back("", 0, {});
+  if (!crew_->assign(side_by_side(1, members, 0))) crew_->roll_back("", 0, {});
   deliver();
   auto stood = wait_until(
       [&] {

@@ -45,6 +45,8 @@ void FaultChecks::hear(const Event& event) {
   if (const auto* joined = std::get_if<Joined>(&event)) {
     Told& told = told_[joined->worker];
     if (!told.joined) told.as = *joined;
+    const bool news = !told.joined && !told.lost && !told.released && !finished_;
+    if (news && joined->since) spent_ += joined->price * (now_ - *joined->since);
     if (!told.joined && !told.lost && joined->market == Market::on_demand && !orders_.empty()) orders_.pop_front();
     told.joined = true;
   } else if (const auto* notice = std::get_if<Notice>(&event)) {
@@ -55,6 +57,8 @@ void FaultChecks::hear(const Event& event) {
     if (checkpoint->sample <= end()) saved_ = std::max(saved_, checkpoint->sample);
   } else if (const auto* estimated = std::get_if<Estimated>(&event)) {
     if (!finished_) promise_.samples = std::max(estimated->samples, end());
+  } else if (const auto* charged = std::get_if<Charged>(&event)) {
+    if (!finished_) spent_ += charged->cost;
   } else if (const auto* priced = std::get_if<Priced>(&event)) {
     for (auto& [id, told] : told_) {
       if (told.as.market == Market::spot && told.as.type == priced->type && told.as.zone == priced->zone)

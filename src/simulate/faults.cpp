@@ -163,6 +163,7 @@ class FaultWorld {
         if (draw >= 3 && draw < 6) machine_dies(some_machine(Market::spot));
         if (draw >= 6 && draw < 8) notice(some_machine(Market::spot));
         if (draw == 8) send_once(Priced{kType, "a", {0.2 + rng_.uniform()}});
+        if (draw == 8 && rng_.chance(0.2)) send_once(Charged{kType, "a", {0.01 * rng_.uniform()}});
         if (draw == 9) mishap();
       });
     }
@@ -204,7 +205,9 @@ class FaultWorld {
   }
   Joined joined(WorkerId worker, Market market) {
     const double price = market == Market::spot ? 0.2 + rng_.uniform() : 3.06;
-    return {.worker = worker, .type = kType, .zone = "a", .market = market, .price = {price}};
+    Joined event{.worker = worker, .type = kType, .zone = "a", .market = market, .price = {price}};
+    if (rng_.chance(0.5)) event.since = now_ - Seconds(rng_.below(60));
+    return event;
   }
   void machine_comes(Market market) {
     machines_[++last_worker_] = {.market = market};

@@ -77,6 +77,15 @@ Joined read_joined(Words& words) {
   event.type = words.word("an instance type");
   event.price = {words.number("USD/h")};
   event.zone = words.optional_word();
+  if (event.zone == "-") event.zone.clear();
+  if (!words.done()) event.since = Seconds(words.number("seconds"));
+  return event;
+}
+
+Charged read_charged(Words& words) {
+  Charged event{.type = std::string(words.word("an instance type"))};
+  event.cost = {words.number("USD")};
+  event.zone = words.optional_word();
   return event;
 }
 
@@ -107,14 +116,14 @@ Event read_event(Words& words) {
   if (word == "rolled-back") return RolledBack{generation()};
   if (word == "state-lost") return StateLost{generation()};
   if (word == "priced") return read_priced(words);
+  if (word == "charged") return read_charged(words);
   if (word == "expected") return Expected{seconds()};
   if (word == "estimated") return Estimated{words.number("samples")};
   if (word == "measured") return Measured{words.number("a ratio of speeds")};
   if (word != "tick")
     words.reject(word,
-                 "joined, notice, lost, committed, checkpointed, rolled-back, state-lost, priced, expected, estimated, "
-                 "measured or "
-                 "tick");
+                 "joined, notice, lost, committed, checkpointed, rolled-back, state-lost, priced, charged, expected, "
+                 "estimated, measured or tick");
   return Tick{};
 }
 
@@ -160,7 +169,9 @@ void read_setting(Scenario& scenario, std::string_view word, Words& words) {
 struct EventText {
   static std::string zone(const std::string& zone) { return zone.empty() ? "" : " " + zone; }
   std::string operator()(const Joined& e) const {
-    return fmt::format("joined w{} {} {} {}{}", e.worker, name(e.market), e.type, e.price.value, zone(e.zone));
+    const std::string line = fmt::format("joined w{} {} {} {}", e.worker, name(e.market), e.type, e.price.value);
+    if (!e.since) return line + zone(e.zone);
+    return fmt::format("{} {} {}", line, e.zone.empty() ? "-" : e.zone, e.since->count());
   }
   std::string operator()(const Notice& e) const { return fmt::format("notice w{} {}", e.worker, e.left.count()); }
   std::string operator()(const Lost& e) const { return fmt::format("lost w{}", e.worker); }
@@ -172,6 +183,9 @@ struct EventText {
   std::string operator()(const StateLost& e) const { return fmt::format("state-lost {}", e.generation); }
   std::string operator()(const Priced& e) const {
     return fmt::format("priced {} {}{}", e.type, e.price.value, zone(e.zone));
+  }
+  std::string operator()(const Charged& e) const {
+    return fmt::format("charged {} {}{}", e.type, e.cost.value, zone(e.zone));
   }
   std::string operator()(const Expected& e) const { return fmt::format("expected {}", e.ready.count()); }
   std::string operator()(const Estimated& e) const { return fmt::format("estimated {}", e.samples); }

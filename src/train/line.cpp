@@ -93,7 +93,10 @@ void Line::attempt() {
     hello.worker = terms_->worker;
     if (const auto sample = sample_.load(); sample >= 0) hello.sample = sample;
     const auto* done = unanswered_ ? std::get_if<StepDone>(&*unanswered_) : nullptr;
-    if (done != nullptr && done->samples > 0) hello.pending = done->first_sample + done->samples;
+    if (done != nullptr && done->samples > 0) {
+      hello.pending = done->first_sample + done->samples;
+      hello.formation = done->formation;
+    }
   }
   link_->send(hello);
   tick();

@@ -100,6 +100,8 @@ Result<void> Worker::form(const Form& form) {
   served_.detach();
   leave_formation();
   form_ = form;
+  // Where the state is handed to it, the step that counted is another than the one in its hands.
+  if (std::find(form.receivers.begin(), form.receivers.end(), form.rank) != form.receivers.end()) pending_.reset();
   settle_pending(form.sample);
   if (form.rank == form.source) {
     if (auto made = make_state(form); !made) return made;

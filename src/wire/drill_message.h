@@ -10,11 +10,13 @@ namespace mayfly {
 // docs/protocol.md
 
 /// From an operator: these workers and servers are in a rehearsal. With a cloud they are told to watch its metadata
-/// service at `endpoint`, which must be on loopback; otherwise the run's journal only says so.
+/// service at `endpoint`, which must be on loopback; with "sigterm" the engine gives them its notice. Whoever is still
+/// there after `window_s` is ended. Without workers it is the controller that the operator will end.
 struct Drill {
   std::vector<int> workers{};
-  std::string cloud{};  ///< "aws", "gcp", "azure"; "sigterm" or "none": the operator does it himself
+  std::string cloud{};  ///< "aws", "gcp", "azure", "sigterm" or "none"
   std::string endpoint{};
+  double window_s = 0;  ///< from this word to their end
   bool operator==(const Drill&) const = default;
 };
 /// To an operator: it is written down and passed on.

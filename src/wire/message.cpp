@@ -38,7 +38,7 @@ constexpr double kAnything = -std::numeric_limits<double>::infinity();
 constexpr auto table(const Hello*) {
   return named("hello", Field{"protocol", &Hello::protocol}, Field{"pid", &Hello::pid}, Field{"role", &Hello::role},
                Field{"slot", &Hello::slot, -1}, Field{"worker", &Hello::worker}, Field{"sample", &Hello::sample},
-               Field{"pending", &Hello::pending});
+               Field{"pending", &Hello::pending}, Field{"formation", &Hello::formation});
 }
 constexpr auto table(const Ready*) {
   return named("ready", Field{"samples", &Ready::samples}, Field{"parameters", &Ready::parameters},
@@ -81,7 +81,7 @@ constexpr auto table(const Leaving*) {
 constexpr auto table(const AtRisk*) { return named("at-risk", Field{"why", &AtRisk::why}); }
 constexpr auto table(const Drill*) {
   return named("drill", Field{"workers", &Drill::workers}, Field{"cloud", &Drill::cloud},
-               Field{"endpoint", &Drill::endpoint});
+               Field{"endpoint", &Drill::endpoint}, Field{"window_s", &Drill::window_s});
 }
 constexpr auto table(const Alive*) { return named("alive"); }
 constexpr auto table(const Welcome*) {

@@ -21,7 +21,7 @@ namespace mayfly {
 // formation's number is never used again, so whoever is late is told apart by it.
 
 /// Bumped when an older peer would misunderstand.
-inline constexpr int kProtocol = 4;
+inline constexpr int kProtocol = 5;
 
 // From a worker.
 
@@ -34,6 +34,7 @@ struct Hello {
   std::optional<int> worker{};            ///< re-attaching under this name
   std::optional<std::int64_t> sample{};   ///< re-attaching: its weights hold this many samples
   std::optional<std::int64_t> pending{};  ///< where they would be if the step in its hands counts
+  std::optional<std::int64_t> formation{};  ///< that this step was trained in
   bool operator==(const Hello&) const = default;
 };
 /// Data and network are loaded; it can be given work.

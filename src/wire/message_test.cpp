@@ -60,7 +60,7 @@ std::vector<Message> all_messages() {
       Leaving{.left_s = 30},
       Leaving{.left_s = 120, .why = "aws: terminate"},
       AtRisk{.why = "aws: rebalance recommendation"},
-      Drill{.workers = {3, 1}, .cloud = "gcp", .endpoint = "http://127.0.0.1:4000"},
+      Drill{.workers = {3, 1}, .cloud = "gcp", .endpoint = "http://127.0.0.1:4000", .window_s = 30},
       Drilling{.time_s = 1.5, .samples = 4096},
       Watch{.cloud = "azure", .endpoint = "http://127.0.0.1:4000"},
       Measure{.formation = 3,
@@ -130,7 +130,7 @@ TEST(Message, EveryOneComesBackAsItWas) {
 TEST(Message, ReadsAsItsDocumentationDoes) {
   EXPECT_EQ(encoded(Proceed{.formation = 2, .committed = 64, .step = 1, .counts = {32, 32}}),
             R"({"message":"proceed","formation":2,"committed":64,"step":1,"counts":[32,32],"evaluate":false})");
-  EXPECT_EQ(encoded(Hello{.pid = 5}), R"({"message":"hello","protocol":4,"pid":5,"role":"worker","slot":-1})");
+  EXPECT_EQ(encoded(Hello{.pid = 5}), R"({"message":"hello","protocol":5,"pid":5,"role":"worker","slot":-1})");
   EXPECT_EQ(encoded(Alive{}), R"({"message":"alive"})");
 }
 

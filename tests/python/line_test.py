@@ -93,7 +93,7 @@ class Lines(unittest.TestCase):
         self.assertEqual(self.controller.hear()["message"], "step-done")
         self.controller.cut()
         hello = self.controller.accept()
-        self.assertEqual((hello["worker"], hello["sample"], hello["pending"]), (2, 192, 256))
+        self.assertEqual((hello["worker"], hello["sample"], hello["pending"], hello["formation"]), (2, 192, 256, 1))
         self.assertEqual(self.controller.hear(), dict(done, message="step-done"))
         self.assertTrue(self.line.mail.empty())
         # What has been answered is not.

@@ -10,16 +10,16 @@ namespace mayfly::support {
 struct ServerStage {
   explicit ServerStage(ServersSpec servers) : crew({.servers = servers, .batch = 8}, 0) {}
   ServerCrew crew;
-  std::vector<Crew::Letter> sent{};
+  std::vector<Letter> sent{};
 
   void collect() {
-    for (Crew::Letter& letter : crew.letters()) sent.push_back(std::move(letter));
+    for (Letter& letter : crew.letters()) sent.push_back(std::move(letter));
   }
   template <class M>
   std::vector<M> to(WorkerId id) {
     collect();
     std::vector<M> found;
-    for (const Crew::Letter& letter : sent) {
+    for (const Letter& letter : sent) {
       if (letter.to == id && std::holds_alternative<M>(letter.message)) found.push_back(std::get<M>(letter.message));
     }
     return found;
@@ -44,7 +44,7 @@ struct ServerStage {
       crew.arrived(worker);
       members.push_back(worker);
     }
-    ASSERT_TRUE(crew.assign(1, members, 0));
+    ASSERT_TRUE(crew.assign(side_by_side(1, members, 0)));
     crew.go_on(1000);
     stand();
   }

@@ -1,4 +1,4 @@
-#include "run/process.h"
+#include "engine/process.h"
 
 #include <fmt/format.h>
 #include <signal.h>

@@ -1,4 +1,4 @@
-#include "run/limits.h"
+#include "engine/limits.h"
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>

@@ -1,4 +1,4 @@
-#include "run/limits.h"
+#include "engine/limits.h"
 
 #include <fmt/format.h>
 #include <sys/resource.h>

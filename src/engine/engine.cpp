@@ -1,0 +1,19 @@
+#include "engine/engine.h"
+
+namespace mayfly {
+
+std::string_view name(Sighting::Stage stage) {
+  switch (stage) {
+    case Sighting::Stage::ordered:
+      return "ordered";
+    case Sighting::Stage::starting:
+      return "starting";
+    case Sighting::Stage::running:
+      return "running";
+    case Sighting::Stage::gone:
+      return "gone";
+  }
+  return "";
+}
+
+}  // namespace mayfly

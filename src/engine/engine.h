@@ -1,0 +1,93 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/role.h"
+
+namespace mayfly {
+
+/// One machine that a run wants. Launches are numbered over the whole run, and no number is used again: it is the
+/// machine's name (RUN-LAUNCH) wherever machines have names.
+struct Order {
+  int launch = 0;
+  MachineRole role{};
+  int instead = -1;  ///< whose place it takes, where that one is about to go
+  bool operator==(const Order&) const = default;
+};
+
+/// How a machine ended.
+struct Ending {
+  enum class Kind {
+    preempted,  ///< taken away: weather
+    finished,   ///< its program ended by itself, and well
+    failed,     ///< its program ended by itself, and not well
+    refused,    ///< it never came: no capacity, no quota, no such type
+  };
+  Kind kind = Kind::preempted;
+  std::string how{};  ///< for people
+  std::string log{};  ///< where its last words are, for people; empty: there are none
+  bool operator==(const Ending&) const = default;
+};
+
+/// What an engine knows of one launch.
+struct Sighting {
+  int launch = 0;
+  enum class Stage {
+    ordered,   ///< asked for; costs nothing
+    starting,  ///< paid for, and its worker cannot run yet
+    running,
+    gone,  ///< for good; `ending` says how
+  } stage = Stage::ordered;
+  std::string where{};  ///< for people: "pid 4711", a host, a pod
+  pid_t pid = 0;        ///< of a process of this computer
+  Seconds age{};        ///< since it is paid for
+  std::optional<Ending> ending{};
+  bool operator==(const Sighting&) const = default;
+};
+std::string_view name(Sighting::Stage stage);
+
+/// What can be expected of a machine, for patience and for plans.
+struct Expectation {
+  Seconds start{};   ///< from the order to the first word of its worker, once there is room
+  Seconds notice{};  ///< from the word that it will be taken to its end
+};
+
+/// Gets machines for a run, late, in part or never, and starts a worker or server on each: `mayfly-train` or the job's
+/// script, which then joins by itself. Machines outlive the engine; whoever starts it anew adopts them. That a worker
+/// is lost is never decided by an engine's word alone: the worker's own silence does that.
+class Engine {
+ public:
+  struct Calls {
+    /// What is new, from the loop and never from within a call to the engine. May be late, repeat itself, or skip a
+    /// stage; nothing follows on `gone`.
+    std::function<void(const Sighting&)> seen{};
+    std::function<void(const std::string&)> say{};
+  };
+  virtual ~Engine() = default;
+
+  /// Returns at once. A launch that was ordered before is not ordered again. A refusal is an ending, and comes later.
+  virtual void order(std::span<const Order> orders) = 0;
+  /// The notice that it will be taken, where the engine can give one.
+  virtual void tell(int launch) = 0;
+  /// Ends it now; also what was ordered and has not come. Ending it twice is ending it.
+  virtual void end(int launch) = 0;
+  /// Of everything ordered and not gone.
+  virtual std::vector<Sighting> sights() const = 0;
+  /// After a restart: what was ordered and is not known to be gone. Machines of this run that are not among them are
+  /// ended; of those among them that are not there any more it is said that they are gone.
+  virtual void adopt(std::span<const Order> kept) = 0;
+  /// The last lines that its program wrote.
+  virtual std::string tail(int launch) const = 0;
+  /// Ends everything of this run, however it came.
+  virtual void sweep() = 0;
+  virtual Expectation expected(const MachineRole& role) const = 0;
+};
+
+}  // namespace mayfly

@@ -1,0 +1,107 @@
+#pragma once
+
+#include <deque>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/rng.h"
+#include "engine/engine.h"
+#include "trace/trace.h"
+#include "wire/loop.h"
+
+namespace mayfly {
+
+/// What workers run in place of mayfly-train: the job's own program. docs/python.md
+struct ScriptCommand {
+  std::string text{};                 ///< for the shell
+  std::filesystem::path directory{};  ///< to run in
+  std::vector<std::pair<std::string, std::string>> environment{};
+};
+
+/// Machines as processes of this computer. Each carries the run's tag and its launch in its environment
+/// (MAYFLY_MACHINE=RUN-LAUNCH), by which adopt() finds it again.
+///
+/// With weather, spot workers are as many as a trace has: orders wait for room, and when the trace takes machines away
+/// some are told, and killed when their notice is over. Machines on demand and servers do not feel it.
+class LocalEngine final : public Engine {
+ public:
+  struct Options {
+    std::string run = "run";          ///< the run's tag; no other run on this computer has it
+    std::filesystem::path program{};  ///< mayfly-train
+    std::vector<std::string> arguments{};
+    std::optional<ScriptCommand> script{};  ///< of workers; servers are always mayfly-train's
+    std::string join{};                     ///< HOST:PORT of the controller, for scripts
+    std::filesystem::path logs{};
+    std::string token{};
+    Seconds notice{30};  ///< what a machine is told it has left
+    int capacity = 1;    ///< machines meant to run at a time: this computer's cores are dealt out among them
+    std::optional<Series> weather{};  ///< machines come and go as in a trace
+    double speed = 1;                 ///< seconds of the trace per second
+    std::function<Seconds()> now{};   ///< the run's time, which a resumed run does not start at 0; for weather
+    std::uint64_t seed = 1;           ///< of who is taken
+  };
+  LocalEngine(Loop& loop, Options options, Calls calls);
+
+  void order(std::span<const Order> orders) override;
+  void tell(int launch) override;
+  void end(int launch) override;
+  std::vector<Sighting> sights() const override;
+  void adopt(std::span<const Order> kept) override;
+  std::string tail(int launch) const override;
+  void sweep() override;
+  Expectation expected(const MachineRole& role) const override;
+
+  /// What it expects of machines of this role, before there is an engine.
+  static Expectation usual(const MachineRole& role, bool script, Seconds notice);
+  std::size_t running() const { return processes_.size(); }
+  pid_t pid(int launch) const;
+  std::filesystem::path log(int launch) const;
+
+ private:
+  struct Process {
+    pid_t pid = 0;
+    long long started = 0;  ///< ticks since boot, from /proc
+    int seat = 0;           ///< which cores
+    MachineRole role{};
+    bool told = false;  ///< had its notice
+    std::unique_ptr<DescriptorWatch> watch{};
+  };
+  void start(const Order& order);
+  Result<pid_t> spawn(const Order& order, int seat) const;
+  int seat_for(const Order& order);
+  int free_seat() const;
+  void watch(int launch, Process process);
+  void reap(int launch);
+  void see(Sighting sight);
+  Sighting sight_of(int launch, const Process& process) const;
+  void become(int seat, const Order& order, const std::string& log) const;
+  void become_script(const std::string& launch) const;
+
+  // Weather.
+  bool feels_weather(const MachineRole& role) const;
+  bool room() const;
+  void fill_room();
+  void schedule_weather();
+  void take(const Change& change);
+
+  Loop& loop_;
+  Options options_;
+  Calls calls_;
+  std::map<int, Process> processes_{};
+  std::deque<Order> waiting_{};  ///< for room
+  std::size_t change_at_ = 0;
+  Timer weather_timer_;
+  std::map<int, Timer> kills_{};  ///< by launch: its notice is over
+  Rng rng_;
+};
+
+/// Cores of `cores` for seat `seat` of `capacity`: an equal part each, at least one; seats share where there are more.
+std::vector<int> seat_cores(int seat, int capacity, int cores);
+
+}  // namespace mayfly

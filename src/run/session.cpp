@@ -1,0 +1,302 @@
+// Commits, and what the controller is told and commands.
+
+#include "run/session.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "run/mesh_crew.h"
+#include "run/server_crew.h"
+
+namespace mayfly {
+namespace {
+
+/// Losses this close together are answered by one decision.
+constexpr Seconds kSettle{0.005};
+/// Time between two losses in the journal: at first, and as a share of the run's time.
+constexpr Seconds kReadingEvery{1};
+constexpr double kReadings = 2000;
+
+MachineRole server_role(const RunInputs& inputs) {
+  return {.type = inputs.servers.type,
+          .market = Market::on_demand,
+          .price = inputs.servers.price,
+          .server = true,
+          .limits = inputs.servers.limits};
+}
+
+ControllerOptions controller_options(const RunInputs& inputs, Seconds patience) {
+  // The number of samples is told as soon as it is known.
+  return {.promise = {.deadline = inputs.profile != nullptr ? inputs.spec.deadline : std::nullopt,
+                      .budget = inputs.priced ? inputs.spec.budget : std::nullopt},
+          .settle = kSettle,
+          .most_machines = inputs.job->shapes.most_machines(),
+          .patience = patience,
+          .standing = inputs.servers.price * static_cast<double>(inputs.servers.count),
+          .save_at_target = true};
+}
+
+PolicyOptions policy_options(const RunInputs& inputs) {
+  PolicyOptions options{.most_machines = inputs.job->shapes.most_machines()};
+  // Runs of minutes are looked at every few seconds, those of days every few minutes.
+  const Seconds length = inputs.spec.deadline.value_or(inputs.forecast.time.value_or(Seconds(3600)));
+  options.interval = std::clamp(length / 100, Seconds(1), Seconds(60));
+  options.check = std::clamp(length / 50, Seconds(1), Seconds(300));
+  options.start = Seconds(2);
+  return options;
+}
+
+Fleet::Options fleet_options(const RunInputs& inputs, std::function<Expectation(const MachineRole&)> expected) {
+  Fleet::Options options{.starts = inputs.starts_machines,
+                         .workers = inputs.workers,
+                         .roles = inputs.roles,
+                         .servers = inputs.servers.count,
+                         .server = server_role(inputs),
+                         .replacement = inputs.times.replacement,
+                         .expected = std::move(expected)};
+  if (inputs.priced) options.rent = inputs.job->on_demand;
+  return options;
+}
+
+}  // namespace
+
+Session::Session(const RunInputs& inputs, const std::function<Expectation(const MachineRole&)>& expected)
+    : inputs_(inputs),
+      train_(*inputs.spec.train),
+      controller_(inputs.job->shapes,
+                  make_policy(inputs.policy, inputs.job->shapes, inputs.job->costs, policy_options(inputs)),
+                  controller_options(inputs, expected(inputs.roles.back()).start)),
+      crew_(make_crew(0)),
+      fleet_(fleet_options(inputs, expected)),
+      saving_(train_.checkpoint.every) {
+  controller_.keep_journal(true);
+}
+
+std::unique_ptr<Crew> Session::make_crew(std::int64_t formation) const {
+  if (!train_.servers) return std::make_unique<MeshCrew>(train_.batch, formation);
+  return std::make_unique<ServerCrew>(
+      ServerCrew::Options{.servers = *train_.servers, .batch = train_.batch, .sum = train_.sum}, formation);
+}
+
+std::int64_t Session::end_sample() const {
+  return parting_ ? crew_->sample() : target_.value_or(std::int64_t{1} << 60);
+}
+
+void Session::commit(const Crew::Step& step) {
+  if (phase_ == Phase::ending) return;
+  const TimedEvent event{now_, StepCommitted{.generation = step.generation,
+                                             .first_sample = static_cast<double>(step.range.first),
+                                             .samples = static_cast<double>(step.range.count)}};
+  const std::string before = std::exchange(crew_record_, crew_->record());
+  const bool news = crew_record_ != before;
+  const Reaction reaction = controller_.step(event.time, event.event);
+  // Before anything follows: whoever hears of the step may apply it.
+  act(Record{event, reaction.records, news ? "crew" : "", news ? crew_record_ : ""});
+  const bool counts = controller_.committed() == static_cast<double>(step.range.end());
+  if (counts) {
+    unable_in_a_row_ = 0;
+    crew_->commit();
+    accounts_.committed(event.time, step.range.count, step.loss, step.staleness);
+    learn(step, store_time_);
+  }
+  obey(reaction.commands);
+  const bool told = !held_.empty();
+  tell_held();
+  if (!counts) return;
+  if (phase_ == Phase::saving) {
+    crew_->go_on(crew_->sample());  // nothing more is leased but what was left behind
+    if (crew_->resting()) request_checkpoint();
+    return;
+  }
+  const bool epoch_over = epoch_ > 0 && step.range.first / epoch_ != step.range.end() / epoch_;
+  go_on_after(told, epoch_over && train_.validation.has_value());
+}
+
+void Session::go_on_after(bool told, bool evaluate) {
+  if (!told) return crew_->go_on(end_sample(), evaluate);
+  // The controller decides when events have settled: a step begun before that would be thrown away.
+  evaluate_ = evaluate;
+  ring(Alarm::decision, 2 * kSettle);
+}
+
+void Session::learn(const Crew::Step& step, Seconds commit) {
+  if (step.validation_loss) {
+    validation_loss_ = step.validation_loss;
+    accuracy_ = step.accuracy;
+    remark(fmt::format("validation loss {:.4f}, accuracy {:.1f} %", *step.validation_loss,
+                       100 * step.accuracy.value_or(0)));
+    Json reading{{"reading", "validation"}, {"sample", crew_->sample()}, {"loss", *step.validation_loss}};
+    if (step.accuracy) reading["accuracy"] = *step.accuracy;
+    read(std::move(reading));
+  }
+  if (!guard_) return;
+  const auto findings = guard_->saw(
+      step, commit, {.now = now_, .spent = controller_.spent(), .samples = crew_->sample(), .target = target_});
+  // Ever more rarely, so that a journal of weeks stays short.
+  if (now_ >= next_reading_ && guard_->training_loss()) {
+    next_reading_ = now_ + std::max(kReadingEvery, now_ / kReadings);
+    read({{"reading", "training"}, {"sample", crew_->sample()}, {"loss", *guard_->training_loss()}});
+  }
+  for (const std::string& text : findings.sayings) say(text);
+  if (findings.estimated && target_ != static_cast<std::int64_t>(*findings.estimated)) {
+    target_ = static_cast<std::int64_t>(*findings.estimated);
+    tell(Estimated{*findings.estimated});
+  }
+  if (findings.ratio) tell(Measured{*findings.ratio});
+}
+
+void Session::tell(const Event& event) {
+  const TimedEvent timed{now_, event};
+  const Reaction reaction = controller_.step(timed.time, event);
+  // Ticks that did nothing are not kept.
+  const bool nothing = std::holds_alternative<Tick>(event) && reaction.records.empty();
+  if (!nothing) act(Record{.event = timed, .lines = reaction.records});
+  obey(reaction.commands);
+}
+
+void Session::tell_at_boundary(const Event& event, Seconds patience) {
+  if (!crew_->mid_step()) return tell(event);
+  if (held_.empty()) ring(Alarm::boundary, patience);
+  held_.push_back(event);
+}
+
+void Session::tell_held() {
+  alarms_.erase(Alarm::boundary);
+  for (const Event& event : std::exchange(held_, {})) tell(event);
+}
+
+void Session::obey(const std::vector<Command>& commands) {
+  for (const Command& command : commands) std::visit([&](const auto& c) { obey(c); }, command);
+}
+
+void Session::obey(const Assign& command) {
+  assigned_ = command;
+  if (phase_ == Phase::attaching) return;
+  stateless_ = !crew_->assign(command);
+  if (stateless_) seek_state();
+  crew_->go_on(end_sample());
+}
+
+void Session::obey(const Pause&) {
+  assigned_.reset();
+  stateless_ = false;
+  // Nobody may be left who holds the state.
+  const bool time = crew_->has_servers() || crew_->ranks().empty() || can_save(crew_->ranks().front());
+  if (crew_->training() && !saving_.holds(crew_->sample()) && time) {
+    crew_->go_on(crew_->sample());  // what is committed is applied first
+    request_checkpoint();
+  }
+  crew_->pause();
+}
+
+void Session::obey(const Acquire& command) {
+  if (phase_ != Phase::training) return;
+  Shortfall shortfall{.elapsed = now_, .loss = guard_ ? guard_->training_loss() : std::nullopt};
+  for (const auto& [launch, it] : fleet_.launches()) {
+    if (it.stage != Sighting::Stage::ordered) shortfall.machines.push_back(it.role);
+  }
+  if (epoch_ > 0) shortfall.epochs = static_cast<double>(crew_->sample()) / static_cast<double>(epoch_);
+  std::vector<MachineRole> roles = inputs_.addition ? inputs_.addition(shortfall) : std::vector<MachineRole>{};
+  if (roles.empty()) roles.assign(static_cast<std::size_t>(command.count), fleet_.spare_role(command.market));
+  const auto acquired = fleet_.acquire(now_, roles);
+  say(acquired ? fmt::format("the promise is at risk: {} x {} ordered, {}", roles.size(), roles[0].type,
+                             name(roles[0].market))
+               : fmt::format("the promise is at risk: {}", acquired.error().message));
+}
+
+void Session::obey(const Release& command) {
+  if (saving_.asked()) {
+    to_release_.push_back(command.worker);
+  } else {
+    dismiss(command.worker, "released");
+  }
+}
+
+void Session::obey(const Checkpoint&) { request_checkpoint(); }
+
+void Session::obey(const Finish& command) {
+  if (command.why == Finish::Why::budget) say("the budget is spent");
+  end(command.why == Finish::Why::target ? RunEnd::trained : RunEnd::budget);
+}
+
+void Session::obey(const Wake& command) { alarms_[Alarm::wake] = command.at; }
+
+/// The same once more, after a connection broke without anybody being lost.
+void Session::stand_again() {
+  stateless_ = !crew_->form_again();
+  if (stateless_) seek_state();
+}
+
+void Session::check_state() {
+  if (!assigned_ || phase_ == Phase::attaching || phase_ == Phase::ending || !crew_->stateless()) return;
+  stateless_ = true;
+  seek_state();
+}
+
+void Session::seek_state() {
+  if (std::exchange(seeking_, true)) return;
+  seek_after_ = publishes_;
+  act(Seek{});
+}
+
+void Session::sought(Seconds now, const FoundCheckpoint& found) {
+  at(now);
+  seeking_ = false;
+  // Somebody who holds the state may have come meanwhile, or nobody is assigned any more.
+  if (!stateless_ || !assigned_ || phase_ == Phase::ending) return;
+  // What was found may have been removed since, in favour of a newer one.
+  if (seek_after_ != publishes_) {
+    seek_state();
+  } else {
+    roll_back(found);
+  }
+  deliver();
+}
+
+void Session::roll_back(const FoundCheckpoint& found) {
+  for (const std::string& broken : found.broken) say("checkpoint passed over: " + broken);
+  const std::int64_t sample = found.checkpoint ? found.checkpoint->state.sample : 0;
+  auto ledger = Ledger::restored(found.checkpoint ? found.checkpoint->state.ledger : std::vector<SampleRange>{});
+  if (!ledger) return fail(ledger.error().message);
+  if (!crew_->has_servers() && ledger->frontier() != sample)
+    return fail(fmt::format("{}: its samples have gaps, as servers leave them: go on with a 'servers' block",
+                            found.checkpoint->path.string()));
+  const auto before = static_cast<std::int64_t>(controller_.committed());
+  tell(RolledBack{.generation = controller_.generation(), .sample = static_cast<double>(sample)});
+  if (controller_.committed() != static_cast<double>(sample)) {
+    // The state went with the servers, so the machines begin anew, and a checkpoint is looked for again.
+    if (crew_->has_servers()) return tell(StateLost{controller_.generation()});
+    // They have trained in this generation, so they should hold what they made: whoever does not is broken.
+    for (const WorkerId worker : std::vector<WorkerId>(assigned_->members)) lose(worker, "holds no state");
+    return;
+  }
+  if (sample != before) {
+    say(fmt::format("nobody holds the state: {} samples are trained again from {}", before - sample,
+                    found.checkpoint ? found.checkpoint->path.filename().string() : "the first weights"));
+    accounts_.rolled_back(before, sample);
+    note_accounts();
+    if (guard_) guard_->roll_back(sample);
+  }
+  saving_.start_from(sample);
+  stateless_ = false;
+  crew_->roll_back(found.checkpoint ? found.checkpoint->path.string() : "", sample, *std::move(ledger));
+  crew_->go_on(end_sample());
+  // Whoever wrote it, or whoever was told, may have died before the controller heard of it; of the last one it must.
+  if (controller_.checkpointed() < static_cast<double>(sample)) tell(CheckpointDone{static_cast<double>(sample)});
+}
+
+void Session::request_checkpoint() {
+  saving_.ask();
+  crew_->write_checkpoint();
+}
+
+void Session::note_accounts() {
+  note("accounts", Json{{"preemptions", accounts_.preemptions()}, {"samples_redone", accounts_.redone()}}.dump());
+}
+
+void Session::note_crew() {
+  const std::string before = std::exchange(crew_record_, crew_->record());
+  if (crew_record_ != before) note("crew", crew_record_);
+}
+
+}  // namespace mayfly

@@ -1,0 +1,256 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "control/controller.h"
+#include "data/checkpoint.h"
+#include "run/accounts.h"
+#include "run/acts.h"
+#include "run/fleet.h"
+#include "run/guard.h"
+#include "run/run.h"
+#include "run/saving.h"
+#include "run/status.h"
+
+namespace mayfly {
+
+/// One run, as a state machine: in comes what workers say, what becomes of connections and machines, the time, the
+/// answers to what it asked for, and signals; out come acts. Opens no socket and no file, reads no clock, has no
+/// thread: `Runner` drives it with real ones, a test with any. What decides is in control/, what is said to workers in
+/// Crew, which machines are wanted in Fleet; here is who hears of what, and in which order it becomes durable: an event
+/// is stored before anything follows from it. ARCHITECTURE.md#the-states-of-a-run
+///
+/// Every call but those that only look says what time it is; time that runs backwards stands still.
+class Session {
+ public:
+  using Notes = std::map<std::string, std::string>;
+  struct Member {
+    int launch = -1;       ///< -1: came by itself
+    std::int64_t pid = 0;  ///< of the process that said hello: a script's is not the machine's, which is its shell
+    bool ready = false;    ///< has loaded everything
+    bool joined = false;   ///< the controller knows it
+    bool leaving = false;  ///< had its notice
+    Seconds leaves{};      ///< when it will be taken
+    bool server = false;   ///< holds parameters; the controller does not know it
+    Seconds since{};       ///< when it came
+    std::string cache{};   ///< where others reach its cache; empty: it has none, or keeps it to itself
+    std::optional<Seconds> heard{};   ///< its last word, if it has said any to this process
+    std::optional<Seconds> closed{};  ///< when its connection broke
+  };
+
+  /// `inputs` must outlive the session. `expected`: what the engine says of its machines.
+  Session(const RunInputs& inputs, const std::function<Expectation(const MachineRole&)>& expected);
+
+  // The beginning.
+
+  /// What an earlier process has stored, before anything else. Nothing of it where the run is new. Returns the run's
+  /// time, which stands still while nobody drives it.
+  Seconds restore(const std::vector<std::string>& lines, const Notes& notes);
+  /// After it, and once the engine has been asked to adopt what the fleet has kept.
+  void begin(Seconds now);
+
+  // What workers and servers do.
+
+  /// Somebody of the run: what it is told, or why it is not wanted. What it writes down must succeed first.
+  Result<Welcome> hello(Seconds now, const Hello& hello);
+  void connected(Seconds now, WorkerId worker, const Hello& hello);
+  void hear(Seconds now, WorkerId worker, const Message& message);
+  void closed(Seconds now, WorkerId worker);
+
+  // What others do.
+
+  void seen(Seconds now, const Sighting& sight);
+  /// All that the engine knows of, now and then: what was ordered a while ago and is not among it is gone.
+  void listed(Seconds now, const std::vector<Sighting>& all);
+  void sought(Seconds now, const FoundCheckpoint& found);
+  void published(Seconds now, const CheckpointWritten& checkpoint, const Result<void>& result);
+  /// An operator's word, and the answer.
+  Message order(Seconds now, const Message& message);
+  /// The first asks to save and end, the second to end at once.
+  void signal(Seconds now);
+  /// Something that must not fail has failed.
+  void fail_run(Seconds now, std::string why);
+  /// Something for people has happened outside.
+  void say(Seconds now, const std::string& text);
+  /// Writing a step down takes so long.
+  void stored(Seconds took) { store_time_ = took; }
+  /// Time has come to due().
+  void pass(Seconds now);
+
+  /// What is to be done, in order; empties it.
+  std::vector<Act> acts() { return std::exchange(acts_, {}); }
+  std::optional<Seconds> due() const;
+
+  // Looking.
+
+  const std::map<WorkerId, Member>& members() const { return members_; }
+  const Fleet& fleet() const { return fleet_; }
+  const Crew& crew() const { return *crew_; }
+  const Controller& controller() const { return controller_; }
+  bool over() const { return over_; }
+  const std::optional<std::string>& failure() const { return failure_; }
+  std::optional<RunEnd> ended() const { return ended_; }
+  RunProgress progress() const;
+  RunStatus status() const;
+  /// `newest`: the checkpoint that the run leaves behind.
+  RunSummary summary(const FoundCheckpoint& newest) const;
+  std::filesystem::path checkpoints() const;
+
+ private:
+  enum class Phase {
+    attaching,  ///< workers of an earlier controller are waited for
+    training,
+    saving,  ///< stopped: a last checkpoint is being written
+    ending,  ///< everyone is told to leave
+  };
+  enum class Alarm {
+    pulse,
+    wake,      ///< the controller's
+    boundary,  ///< until then a step's end is waited for
+    decision,  ///< until then no step is leased
+    attach,    ///< with those of an earlier controller
+    step,      ///< with the step in hand, when stopped
+    save,      ///< with the last checkpoint
+    budget,    ///< likewise, when the money is spent
+    leave,     ///< with those who are to leave
+    close,     ///< with the engine
+    list,      ///< until List
+  };
+
+  // Time.
+  void at(Seconds now) { now_ = std::max(now_, now); }
+  void ring(Alarm alarm, Seconds after) { alarms_[alarm] = now_ + after; }
+  void ring(Alarm alarm);
+  template <class What>
+  void act(What what) {
+    acts_.emplace_back(std::move(what));
+  }
+  void send(WorkerId worker, Message message) { act(Letter{worker, std::move(message)}); }
+  void note(std::string key, std::string value) { act(Note{std::move(key), std::move(value)}); }
+  /// At the end of every call from outside: letters, and what the fleet wants.
+  void deliver();
+  void attend_fleet();
+
+  // Start and end.
+  std::unique_ptr<Crew> make_crew(std::int64_t formation) const;
+  void begin_training();
+  void stop();
+  void end(RunEnd how);
+  void fail(std::string why);
+  void close_when_empty();
+  void close();
+  Seconds end_patience() const;
+
+  // What workers say.
+  void on_ready(WorkerId worker, const Ready& message);
+  void on_server_ready(WorkerId worker, const Ready& message);
+  void on_leaving(WorkerId worker, const Leaving& message);
+  void on_at_risk(WorkerId worker, const AtRisk& message);
+  void on_not_written(const CheckpointFailed& message);
+  void on_unable(WorkerId worker, const Unable& message);
+  void learn_epoch(std::int64_t samples);
+  void tell_neighbours();
+  void commit(const Crew::Step& step);
+  void go_on_after(bool told, bool evaluate);
+  void learn(const Crew::Step& step, Seconds commit);
+  Message drill(const Drill& message);
+
+  // What becomes of them.
+  void machine_gone(int launch, const Ending& ending);
+  void charge(const Fleet::Launch& launch);
+  void lose(WorkerId worker, const std::string& why);
+  void dismiss(WorkerId worker, const std::string& why);
+  void pulse();
+  void check_formation();
+  void check_silence();
+  void check_checkpoint();
+  /// Whether there is still something to save.
+  void check_saving();
+  /// Servers that will be taken with what nobody else holds.
+  void check_last_holders();
+  void let_leavers_go();
+  /// Before this one is taken.
+  bool can_save(WorkerId worker) const;
+  std::string name_of(WorkerId worker, const Member& member) const;
+
+  // The controller.
+  void tell(const Event& event);
+  void tell_at_boundary(const Event& event, Seconds patience);
+  void tell_held();
+  void obey(const std::vector<Command>& commands);
+  void obey(const Assign& command);
+  void obey(const Pause& command);
+  void obey(const Acquire& command);
+  void obey(const Release& command);
+  void obey(const Drain&) {}
+  void obey(const Checkpoint&);
+  void obey(const Finish& command);
+  void obey(const Wake& command);
+  /// Nobody holds the state: a checkpoint is looked for, and roll_back() follows.
+  void seek_state();
+  void roll_back(const FoundCheckpoint& found);
+  void stand_again();
+  void check_state();
+  void request_checkpoint();
+  void note_crew();
+  void note_accounts();
+  void note_fleet() { note("fleet", fleet_.record()); }
+
+  std::int64_t end_sample() const;
+  void say(const std::string& text);
+  void remark(const std::string& text);
+  /// A loss, for the journal.
+  void read(Json reading);
+  std::string phase_name() const;
+  std::vector<MachineStatus> machine_statuses() const;
+  std::optional<double> training_loss() const;
+
+  const RunInputs& inputs_;
+  const TrainSpec& train_;
+  Seconds now_{};
+  std::map<Alarm, Seconds> alarms_{};
+  std::vector<Act> acts_{};
+  Controller controller_;
+  std::unique_ptr<Crew> crew_;
+  Fleet fleet_;
+  Saving saving_;
+  Accounts accounts_{};
+  std::optional<Guard> guard_{};  ///< as soon as the size of an epoch is known
+  Phase phase_ = Phase::attaching;
+  std::map<WorkerId, Member> members_{};      ///< everyone welcomed and not gone
+  std::map<WorkerId, Fed> fed_{};             ///< what each has said last, those that are gone included
+  std::map<WorkerId, std::string> caches_{};  ///< that an earlier process has noted
+  WorkerId last_worker_ = 0;
+  std::vector<Event> held_{};  ///< told at the next step's end
+  std::optional<Assign> assigned_{};
+  std::optional<std::int64_t> target_{};
+  std::int64_t epoch_ = 0;       ///< samples; 0: no worker has said so far
+  bool stateless_ = false;       ///< nobody holds the state: a checkpoint is being looked for
+  bool seeking_ = false;         ///< the vault has been asked
+  std::int64_t publishes_ = 0;   ///< asked for
+  std::int64_t seek_after_ = 0;  ///< publishes that the vault knew of when it was asked
+  std::string crew_record_{};    ///< as it is stored
+  bool parting_ = false;         ///< nothing new is leased: what there is goes into a checkpoint before servers go
+  std::vector<WorkerId> to_release_{};  ///< once the checkpoint is written
+  bool evaluate_ = false;               ///< with the step that the decision is waited for
+  Seconds formation_time_{};
+  std::int64_t formation_seen_ = 0;
+  std::size_t workers_seen_ = 0;  ///< that the guard knows of
+  int failed_starts_ = 0;
+  int unable_in_a_row_ = 0;  ///< without a step between them
+  Seconds next_reading_{};
+  Seconds pulsed_{};
+  Seconds store_time_{};
+  std::optional<double> validation_loss_{};
+  std::optional<double> accuracy_{};
+  std::optional<RunEnd> ended_{};
+  std::optional<std::string> failure_{};
+  int signals_seen_ = 0;
+  bool over_ = false;
+};
+
+}  // namespace mayfly

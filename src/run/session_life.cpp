@@ -1,0 +1,358 @@
+// How a run begins, what is looked at while it goes on, and how it ends.
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "run/session.h"
+
+namespace mayfly {
+namespace {
+
+constexpr Seconds kPulse{0.25};
+/// A formation that takes longer has a member that is alive and does not work.
+constexpr Seconds kFormationPatience{10};
+/// Before a broken mesh is built again with the same members; a lost one is usually known by then.
+constexpr Seconds kReformAfter{0.3};
+constexpr Seconds kEndPatience{5};
+constexpr Seconds kScriptPatience{60};
+constexpr Seconds kSavePatience{60};
+constexpr Seconds kStepPatience{5};
+constexpr Seconds kEnginePatience{1};
+
+}  // namespace
+
+void Session::say(Seconds now, const std::string& text) {
+  at(now);
+  say(text);
+}
+
+void Session::say(const std::string& text) {
+  remark(text);
+  act(Say{text});
+}
+
+void Session::remark(const std::string& text) {
+  act(JournalLine{Json{{"t_s", now_.count()}, {"remark", text}}.dump()});
+}
+
+void Session::read(Json reading) {
+  Json line{{"t_s", now_.count()}};
+  line.update(reading);
+  act(JournalLine{line.dump()});
+}
+
+Seconds Session::restore(const std::vector<std::string>& lines, const Notes& notes) {
+  const auto noted = [&](const char* key) {
+    const auto found = notes.find(key);
+    return found == notes.end() ? std::string() : found->second;
+  };
+  const auto number = [&](const char* key) { return parse_integer(noted(key)).value_or(0); };
+  for (const std::string& line : lines) {
+    const auto event = event_in(line);
+    if (!event) {
+      act(JournalLine{line, true});
+      continue;
+    }
+    at(event->time);
+    const Reaction reaction = controller_.step(event->time, event->event);
+    act(Record{.event = *event, .lines = reaction.records, .stored = true});
+    if (const auto* joined = std::get_if<Joined>(&event->event)) {
+      last_worker_ = std::max(last_worker_, joined->worker);
+      members_[joined->worker] = {.ready = true, .joined = true, .since = event->time};
+    }
+    if (const auto* lost = std::get_if<Lost>(&event->event)) members_.erase(lost->worker);
+    if (const auto* estimated = std::get_if<Estimated>(&event->event))
+      target_ = static_cast<std::int64_t>(estimated->samples);
+    for (const Command& command : reaction.commands) {
+      if (const auto* assign = std::get_if<Assign>(&command)) assigned_ = *assign;
+      if (std::holds_alternative<Pause>(command)) assigned_.reset();
+      if (const auto* release = std::get_if<Release>(&command)) members_.erase(release->worker);
+      if (const auto* asked = std::get_if<Wake>(&command)) obey(*asked);
+    }
+  }
+  if (assigned_) assigned_->next_sample = controller_.committed();
+  const Json counts = Json::parse(notes.contains("accounts") ? noted("accounts") : "{}", nullptr, false);
+  if (counts.is_object())
+    accounts_.restore(counts.value("preemptions", 0), counts.value("samples_redone", std::int64_t{0}));
+  last_worker_ = std::max(last_worker_, static_cast<WorkerId>(number("worker")));
+  epoch_ = number("epoch");
+  if (epoch_ > 0) guard_.emplace(inputs_, epoch_);
+  saving_.start_at(now_);
+  crew_ = make_crew(number("formation"));
+  crew_record_ = noted("crew");
+  crew_->restore(crew_record_, static_cast<std::int64_t>(controller_.committed()));
+  for (const WorkerId server : crew_->servers()) members_[server] = {.ready = true, .joined = true, .server = true};
+  formation_seen_ = crew_->formation();
+  fleet_.restore(now_, noted("fleet"));
+  for (auto& [worker, member] : members_) {
+    member.launch = fleet_.launch_of(worker);
+    if (const auto cache = notes.find(fmt::format("cache-{}", worker)); cache != notes.end())
+      caches_[worker] = cache->second;
+  }
+  return now_;
+}
+
+void Session::begin(Seconds now) {
+  at(now);
+  pulsed_ = now_;
+  ring(Alarm::pulse, kPulse);
+  if (controller_.finished()) {
+    // Its controller died after the last word was stored.
+    end(controller_.why_finished() == Finish::Why::target ? RunEnd::trained : RunEnd::budget);
+    fleet_.end_all();
+    return deliver();
+  }
+  fleet_.begin(now_);
+  if (members_.empty()) {
+    begin_training();
+  } else {
+    ring(Alarm::attach, 2 * inputs_.times.lease);
+  }
+  deliver();
+}
+
+void Session::begin_training() {
+  if (phase_ != Phase::attaching) return;
+  phase_ = Phase::training;
+  alarms_.erase(Alarm::attach);
+  std::vector<WorkerId> missing;
+  for (const auto& [worker, member] : members_) {
+    // Those that are new and not ready yet are not missed.
+    if (member.joined && !crew_->alive(worker)) missing.push_back(worker);
+  }
+  const auto before = controller_.generation();
+  for (const WorkerId worker : missing) lose(worker, "did not come back to the controller");
+  // Where one of the assigned is missing, the controller has heard of it and decides; of others it may have known that
+  // they go, and has nothing to decide.
+  const bool all_here = assigned_ && std::all_of(assigned_->members.begin(), assigned_->members.end(),
+                                                 [&](WorkerId worker) { return crew_->alive(worker); });
+  if (all_here && controller_.generation() == before) obey(Assign(*assigned_));
+  tell_held();
+  tell(Tick{});
+  if (std::exchange(signals_seen_, 0) > 0) {
+    signals_seen_ = 1;
+    stop();
+  }
+}
+
+void Session::pass(Seconds now) {
+  at(now);
+  while (!over_) {
+    const auto next = std::min_element(alarms_.begin(), alarms_.end(),
+                                       [](const auto& a, const auto& b) { return a.second < b.second; });
+    if (next == alarms_.end() || next->second > now_) break;
+    const Alarm alarm = next->first;
+    alarms_.erase(next);
+    ring(alarm);
+    deliver();
+  }
+  deliver();
+}
+
+std::optional<Seconds> Session::due() const {
+  std::optional<Seconds> next = fleet_.due();
+  for (const auto& [alarm, time] : alarms_) next = std::min(next.value_or(time), time);
+  return next;
+}
+
+void Session::ring(Alarm alarm) {
+  switch (alarm) {
+    case Alarm::pulse:
+      return pulse();
+    case Alarm::wake:
+      return tell(Tick{});
+    case Alarm::boundary:
+      return tell_held();
+    case Alarm::decision:
+      if (phase_ != Phase::ending) crew_->go_on(phase_ == Phase::saving ? crew_->sample() : end_sample(), evaluate_);
+      return;
+    case Alarm::attach:
+      return begin_training();
+    case Alarm::step:
+      ring(Alarm::save, kSavePatience);
+      return request_checkpoint();
+    case Alarm::save:
+      return fail("stopped, but no worker could write a last checkpoint");
+    case Alarm::budget:
+      saving_.give_up();
+      return end(RunEnd::budget);
+    case Alarm::leave:
+      fleet_.end_all();
+      return ring(Alarm::close, kEnginePatience);
+    case Alarm::close:
+      return close();
+    case Alarm::list:
+      return act(List{});
+  }
+}
+
+void Session::deliver() {
+  if (crew_->formation() != formation_seen_) {
+    formation_seen_ = crew_->formation();
+    formation_time_ = now_;
+    workers_seen_ = 0;
+    // Before anybody hears of it: the number must not be used again.
+    note("formation", std::to_string(formation_seen_));
+    note_crew();
+  }
+  if (crew_->training() && crew_->ranks().size() != workers_seen_) {
+    workers_seen_ = crew_->ranks().size();
+    if (guard_) guard_->begin(static_cast<int>(workers_seen_));
+  }
+  for (Letter& letter : crew_->letters()) act(std::move(letter));
+  attend_fleet();
+}
+
+void Session::attend_fleet() {
+  Fleet::Wishes wishes = fleet_.wishes(now_);
+  for (const std::string& text : wishes.sayings) say(text);
+  // The intent before the act: should this process die in between, the next one knows what to look for.
+  if (!wishes.orders.empty()) note_fleet();
+  if (!wishes.orders.empty() || !wishes.tells.empty() || !wishes.ends.empty())
+    act(Ask{std::move(wishes.orders), std::move(wishes.tells), std::move(wishes.ends)});
+}
+
+void Session::pulse() {
+  ring(Alarm::pulse, kPulse);
+  // Whoever was held up itself has not read what the others said meanwhile.
+  const bool held_up = now_ - std::exchange(pulsed_, now_) > 2 * kPulse;
+  if (!held_up) check_silence();
+  check_formation();
+  check_checkpoint();
+  check_saving();
+  check_last_holders();
+  let_leavers_go();
+}
+
+/// A machine that had its notice is not needed once the others train without it, or what it holds is saved.
+void Session::let_leavers_go() {
+  const bool saved = !saving_.asked() && saving_.holds(crew_->sample());
+  if (!crew_->training() && !saved) return;
+  for (const auto& [worker, member] : members_) {
+    if (member.leaving && !crew_->stands(worker)) send(worker, Leave{"preempted"});
+  }
+}
+
+void Session::check_silence() {
+  if (phase_ == Phase::attaching) return;
+  std::vector<WorkerId> silent;
+  for (const auto& [worker, member] : members_) {
+    const auto since = member.closed ? member.closed : member.heard;
+    if (since && now_ - *since > inputs_.times.lease) silent.push_back(worker);
+  }
+  for (const WorkerId worker : silent) lose(worker, fmt::format("silent for {}", format_duration(inputs_.times.lease)));
+}
+
+void Session::check_formation() {
+  if (phase_ == Phase::attaching || stateless_ || crew_->ranks().empty()) return;
+  // Where a member is gone the controller has been told, and decides.
+  if (!crew_->complete()) return;
+  const Seconds age = now_ - formation_time_;
+  if (crew_->broken() && age > kReformAfter) return stand_again();
+  if (crew_->training() || age < kFormationPatience) return;
+  const auto awaited = crew_->awaited();
+  formation_time_ = now_;
+  if (awaited.size() < crew_->ranks().size()) {
+    for (const WorkerId worker : awaited) lose(worker, "did not come into formation");
+  } else if (!awaited.empty()) {
+    stand_again();
+  }
+}
+
+void Session::check_checkpoint() {
+  if (phase_ != Phase::training || !crew_->training()) return;
+  const bool last = target_ && crew_->sample() >= *target_;
+  if (saving_.due(now_, crew_->sample(), last, accounts_.preemptions())) request_checkpoint();
+}
+
+void Session::check_saving() {
+  if (phase_ != Phase::saving || ended_) return;
+  const bool nobody =
+      std::none_of(members_.begin(), members_.end(), [](const auto& entry) { return entry.second.joined; });
+  // Whoever held more than the newest checkpoint is lost, and nobody comes any more.
+  if (nobody || saving_.holds(crew_->sample())) end(RunEnd::stopped);
+}
+
+void Session::signal(Seconds now) {
+  at(now);
+  if (++signals_seen_ > 1 || phase_ == Phase::ending) {
+    if (!ended_) ended_ = RunEnd::stopped;
+    fleet_.close();
+    fleet_.end_all();
+    attend_fleet();
+    return close();
+  }
+  // Otherwise looked at again when those who hold the state are back.
+  if (phase_ == Phase::training) stop();
+  deliver();
+}
+
+void Session::stop() {
+  phase_ = Phase::saving;
+  fleet_.close();
+  const bool held = crew_->has_servers() ? !crew_->stateless()
+                                         : std::any_of(crew_->ranks().begin(), crew_->ranks().end(),
+                                                       [&](WorkerId worker) { return crew_->alive(worker); });
+  if (!held || saving_.holds(crew_->sample())) return end(RunEnd::stopped);
+  act(Say{"saving; once more to end at once"});
+  // The step in hand is waited for, if it does not take too long.
+  ring(Alarm::step, kStepPatience);
+}
+
+/// A script may have something to do behind its loop.
+Seconds Session::end_patience() const { return inputs_.script ? kScriptPatience : kEndPatience; }
+
+void Session::end(RunEnd how) {
+  if (phase_ == Phase::ending) return;
+  if (saving_.asked() && how == RunEnd::budget) {
+    // Machines wait for their last checkpoint, but not at any price.
+    phase_ = Phase::saving;
+    ring(Alarm::budget, kSavePatience);
+    ended_ = how;
+    return;
+  }
+  if (!ended_) ended_ = how;
+  phase_ = Phase::ending;
+  fleet_.close();
+  const auto all = members_;
+  for (const auto& [worker, member] : all) {
+    dismiss(worker, "the run has ended");
+    if (member.joined && !member.server && !controller_.finished()) tell(Lost{worker});
+  }
+  // Whoever has not said Hello yet is nobody's and holds nothing.
+  for (const auto& [launch, it] : fleet_.launches()) {
+    if (!it.released) fleet_.end(launch);
+  }
+  for (const Alarm alarm : {Alarm::step, Alarm::save, Alarm::budget}) alarms_.erase(alarm);
+  ring(Alarm::leave, end_patience());
+  close_when_empty();
+}
+
+void Session::fail_run(Seconds now, std::string why) {
+  at(now);
+  fail(std::move(why));
+  deliver();
+}
+
+void Session::fail(std::string why) {
+  if (failure_) return;
+  failure_ = std::move(why);
+  phase_ = Phase::ending;
+  fleet_.close();
+  for (const auto& [worker, member] : members_) send(worker, Leave{"the run has failed"});
+  for (const Alarm alarm : {Alarm::step, Alarm::save, Alarm::budget}) alarms_.erase(alarm);
+  ring(Alarm::leave, kEndPatience);
+  close_when_empty();
+}
+
+void Session::close_when_empty() {
+  if (phase_ == Phase::ending && fleet_.launches().empty()) close();
+}
+
+void Session::close() {
+  if (std::exchange(over_, true)) return;
+  deliver();
+  act(Close{});
+}
+
+}  // namespace mayfly

@@ -1,0 +1,315 @@
+// What workers and servers say, and what becomes of them.
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/text.h"
+#include "run/session.h"
+
+namespace mayfly {
+namespace {
+
+/// Machines that fail by themselves before they are ready, in a row, until the run is given up.
+constexpr int kMostFailedStarts = 5;
+constexpr int kUnableInARow = 3;
+constexpr std::string_view kNetworkFile = "network.safetensors";
+/// The list of those in the run waits so long for others that come, for each one in it: a long list takes longer to
+/// write.
+constexpr Seconds kListEach{1e-4};
+/// Until a machine that was dismissed is ended.
+constexpr Seconds kLeavePatience{3};
+
+}  // namespace
+
+Result<Welcome> Session::hello(Seconds now, const Hello& hello) {
+  at(now);
+  WorkerId worker = 0;
+  if (hello.worker) {
+    if (!members_.contains(*hello.worker)) return mayfly::fail("its lease has ended");
+    worker = *hello.worker;
+  } else {
+    if (phase_ == Phase::saving || phase_ == Phase::ending) return mayfly::fail("the run is ending");
+    if (hello.role != "worker" && hello.role != "server")
+      return mayfly::fail("role '{}', want worker or server", hello.role.substr(0, 40));
+    if (hello.role == "server" && !crew_->has_servers()) return mayfly::fail("this job has no servers");
+    if (fleet_.numbered(hello.slot) && fleet_.find(hello.slot) == nullptr)
+      return mayfly::fail("its machine has been given up");
+    worker = ++last_worker_;
+    note("worker", std::to_string(worker));
+    members_[worker] = {.launch = hello.slot, .server = hello.role == "server", .since = now_};
+  }
+  const bool describes = train_.model.is_script() && train_.servers;
+  return Welcome{.worker = worker,
+                 .job = inputs_.job_text,
+                 .job_file = inputs_.job_file.string(),
+                 .directory = checkpoints().string(),
+                 .heartbeat_s = inputs_.times.heartbeat.count(),
+                 .lease_s = inputs_.times.lease.count(),
+                 .orphan_s = inputs_.times.orphan.count(),
+                 .seed = static_cast<std::int64_t>(train_.seed),
+                 .sum = train_.sum,
+                 .clip = train_.clip,
+                 .network = describes ? (checkpoints() / kNetworkFile).string() : ""};
+}
+
+void Session::connected(Seconds now, WorkerId worker, const Hello& hello) {
+  at(now);
+  const auto found = members_.find(worker);
+  if (found == members_.end()) return;
+  Member& member = found->second;
+  member.closed.reset();
+  member.heard = now_;
+  member.launch = hello.slot;
+  member.pid = hello.pid;
+  if (fleet_.find(hello.slot) != nullptr) {
+    fleet_.greeted(hello.slot, worker);
+    note_fleet();
+  }
+  if (!alarms_.contains(Alarm::list)) ring(Alarm::list, kListEach * static_cast<double>(members_.size()));
+  if (!hello.worker) return;
+  // It missed what was said meanwhile, and this process may be another than the one it told.
+  if (const auto kept = caches_.find(worker); member.cache.empty() && kept != caches_.end())
+    member.cache = kept->second;
+  if (!member.cache.empty()) tell_neighbours();
+  if (!member.joined) return;
+  const bool stood = crew_->stands(worker);
+  crew_->arrived(worker, {.sample = hello.sample, .pending = hello.pending, .formation = hello.formation});
+  if (phase_ == Phase::attaching) {
+    const bool all =
+        std::all_of(members_.begin(), members_.end(), [&](const auto& entry) { return crew_->alive(entry.first); });
+    if (all) begin_training();
+  } else if (stood) {
+    // What was said meanwhile is lost on one side or the other: stand together anew.
+    stand_again();
+  }
+  deliver();
+}
+
+void Session::hear(Seconds now, WorkerId worker, const Message& message) {
+  at(now);
+  if (const auto found = members_.find(worker); found != members_.end()) found->second.heard = now_;
+  if (const auto* ready = std::get_if<Ready>(&message)) on_ready(worker, *ready);
+  if (const auto* leaving = std::get_if<Leaving>(&message)) on_leaving(worker, *leaving);
+  if (const auto* risk = std::get_if<AtRisk>(&message)) on_at_risk(worker, *risk);
+  if (const auto* fed = std::get_if<Fed>(&message)) fed_[worker] = *fed;
+  if (const auto* written = std::get_if<CheckpointWritten>(&message)) {
+    ++publishes_;
+    act(Publish{*written});
+  }
+  if (const auto* failed = std::get_if<CheckpointFailed>(&message)) on_not_written(*failed);
+  if (const auto* unable = std::get_if<Unable>(&message)) {
+    on_unable(worker, *unable);
+    return deliver();
+  }
+  const auto step = crew_->hear(worker, message);
+  if (step && step->range.count == 0) {
+    learn(*step, Seconds(0));
+  } else if (step) {
+    commit(*step);
+  } else if (crew_->training() && !held_.empty() && crew_->awaited().empty()) {
+    tell_held();
+  }
+  deliver();
+}
+
+void Session::on_server_ready(WorkerId worker, const Ready& message) {
+  members_[worker].joined = true;
+  crew_->server_ready(worker, message.address);
+  note_crew();
+  check_state();
+}
+
+void Session::learn_epoch(std::int64_t samples) {
+  if (epoch_ == 0) {
+    epoch_ = samples;
+    note("epoch", std::to_string(epoch_));
+  }
+  if (!guard_) guard_.emplace(inputs_, epoch_);
+  if (target_) return;
+  std::optional<double> wanted = inputs_.forecast.samples;
+  if (inputs_.spec.epochs) wanted = std::ceil(*inputs_.spec.epochs * static_cast<double>(epoch_));
+  if (inputs_.spec.steps) wanted = *inputs_.spec.steps * train_.batch;
+  if (!wanted) return;
+  target_ = static_cast<std::int64_t>(*wanted);
+  tell(Estimated{*wanted});
+}
+
+void Session::on_ready(WorkerId worker, const Ready& message) {
+  const auto found = members_.find(worker);
+  if (found == members_.end() || found->second.ready) return;
+  Member& member = found->second;
+  if (message.cache) {
+    member.cache = *message.cache;
+    note(fmt::format("cache-{}", worker), member.cache);
+    tell_neighbours();
+  }
+  member.ready = true;
+  failed_starts_ = 0;
+  remark(fmt::format("{}{} is ready: {} parameters, {:.2f} MB of state, loaded in {:.2f} s", member.server ? "s" : "w",
+                     worker, message.parameters, message.state_mb, message.load_s));
+  saving_.learn_size(message.state_mb);
+  if (member.leaving) return;  // gone before it could do anything
+  if (member.server) return on_server_ready(worker, message);
+  fleet_.settled(member.launch);
+  learn_epoch(message.samples);
+  member.joined = true;
+  crew_->arrived(worker, {.sample = 0});  // the first weights
+  const Fleet::Launch* launch = fleet_.find(member.launch);
+  const MachineRole role = launch != nullptr ? launch->role : MachineRole{.type = "joined"};
+  if (role.batch > 0) crew_->set_batch(worker, role.batch);
+  const Joined joined{.worker = worker,
+                      .type = role.type,
+                      .zone = role.zone,
+                      .market = role.market,
+                      .price = role.price,
+                      .since = launch != nullptr ? launch->since : std::nullopt};
+  // Those of an earlier controller still count as there, and a machine too many would be sent away at once.
+  if (phase_ == Phase::attaching) return held_.push_back(joined);
+  tell_at_boundary(joined, Seconds(2));
+}
+
+void Session::tell_neighbours() {
+  Neighbours neighbours;
+  for (const auto& [worker, member] : members_) {
+    if (member.cache.empty()) continue;
+    neighbours.workers.push_back(worker);
+    neighbours.addresses.push_back(member.cache);
+  }
+  for (const int worker : neighbours.workers) send(worker, neighbours);
+}
+
+void Session::on_unable(WorkerId worker, const Unable& message) {
+  if (controller_.committed() == 0) {
+    ended_ = RunEnd::unable;
+    return fail(message.what);
+  }
+  // What so many cannot do with no step between them, the next one will not do either.
+  if (++unable_in_a_row_ >= kUnableInARow) return fail(message.what);
+  lose(worker, message.what);
+}
+
+void Session::published(Seconds now, const CheckpointWritten& checkpoint, const Result<void>& result) {
+  at(now);
+  if (!result) say(result.error().message);
+  saving_.written(now_, checkpoint);
+  remark(fmt::format("{}: {:.2f} MB, training stood still {:.3f} s, written in {:.2f} s",
+                     std::filesystem::path(checkpoint.path).filename().string(), checkpoint.size_mb, checkpoint.stall_s,
+                     checkpoint.write_s));
+  tell(CheckpointDone{static_cast<double>(checkpoint.sample)});
+  for (const WorkerId worker : std::exchange(to_release_, {})) dismiss(worker, "released");
+  if (phase_ == Phase::saving) {
+    // One that was asked for earlier may come first.
+    if (ended_ || checkpoint.sample >= crew_->sample()) {
+      end(RunEnd::stopped);
+    } else {
+      request_checkpoint();
+    }
+  }
+  deliver();
+}
+
+void Session::on_not_written(const CheckpointFailed& message) {
+  saving_.failed(now_);
+  say("no checkpoint: " + message.what);
+  for (const WorkerId worker : std::exchange(to_release_, {})) dismiss(worker, "released");
+  if (phase_ == Phase::saving)
+    fail(fmt::format("stopped, but the last checkpoint could not be written: {}", message.what));
+}
+
+void Session::closed(Seconds now, WorkerId worker) {
+  at(now);
+  const auto found = members_.find(worker);
+  if (found == members_.end()) return;
+  const int launch = found->second.launch;
+  if (fleet_.numbered(launch) && fleet_.find(launch) == nullptr) {
+    lose(worker, "its process ended");
+    return deliver();
+  }
+  found->second.closed = now_;
+}
+
+void Session::seen(Seconds now, const Sighting& sight) {
+  at(now);
+  const Fleet::Launch* launch = fleet_.find(sight.launch);
+  if (launch == nullptr) return;
+  const Fleet::Launch was = *launch;
+  fleet_.seen(now_, sight);
+  if (sight.stage == Sighting::Stage::gone) {
+    charge(was);
+    note_fleet();
+    machine_gone(sight.launch, sight.ending.value_or(Ending{}));
+  } else if (launch->stage != was.stage) {
+    act(List{});
+  }
+  deliver();
+  close_when_empty();
+}
+
+void Session::listed(Seconds now, const std::vector<Sighting>& all) {
+  at(now);
+  for (const int launch : fleet_.unknown_to(now_, all)) {
+    seen(now, {.launch = launch,
+               .stage = Sighting::Stage::gone,
+               .ending = Ending{.how = "the engine does not know of it any more"}});
+  }
+}
+
+/// A machine that never joined was paid for all the same; of one that did the controller has counted the money.
+void Session::charge(const Fleet::Launch& launch) {
+  const auto found = members_.find(launch.worker);
+  const bool joined = launch.worker > 0 && (found == members_.end() || found->second.joined);
+  if (!launch.since || joined || launch.role.server || launch.role.price.value <= 0 || controller_.finished()) return;
+  tell(Charged{.type = launch.role.type, .zone = launch.role.zone, .cost = launch.role.price * (now_ - *launch.since)});
+}
+
+void Session::machine_gone(int launch, const Ending& ending) {
+  act(List{});
+  const auto found =
+      std::find_if(members_.begin(), members_.end(), [&](const auto& entry) { return entry.second.launch == launch; });
+  const bool was_ready = found != members_.end() && found->second.ready;
+  if (found != members_.end()) lose(found->first, ending.how);
+  // A script that never asks for work would be started over and over.
+  const bool failed = ending.kind == Ending::Kind::failed || (inputs_.script && ending.kind == Ending::Kind::finished);
+  if (!failed || was_ready || phase_ == Phase::ending || ++failed_starts_ < kMostFailedStarts) return;
+  fail(fmt::format("{} machines in a row ended before they were ready; the last: {}{}", failed_starts_, ending.how,
+                   ending.log.empty() ? "" : ", see " + ending.log));
+}
+
+std::string Session::name_of(WorkerId worker, const Member& member) const {
+  return fmt::format("{}{}", member.server ? "server s" : "w", worker);
+}
+
+void Session::lose(WorkerId worker, const std::string& why) {
+  const auto found = members_.find(worker);
+  if (found == members_.end()) return;
+  const Member member = found->second;
+  const bool stood = crew_->stands(worker);
+  members_.erase(found);
+  crew_->gone(worker);
+  act(Cut{worker});
+  fleet_.end(member.launch);
+  if (!member.cache.empty()) tell_neighbours();
+  std::erase_if(held_, [&](const Event& event) {
+    const auto* joined = std::get_if<Joined>(&event);
+    return joined != nullptr && joined->worker == worker;
+  });
+  if (phase_ == Phase::ending || !member.joined) return;
+  accounts_.preempted(now_, stood);
+  note_accounts();
+  say(member.leaving ? fmt::format("{} has gone", name_of(worker, member))
+                     : fmt::format("{} lost: {}", name_of(worker, member), why));
+  if (member.server) return check_state();
+  tell(Lost{worker});
+}
+
+void Session::dismiss(WorkerId worker, const std::string& why) {
+  send(worker, Leave{why});
+  const auto found = members_.find(worker);
+  if (found == members_.end()) return;
+  const int launch = found->second.launch;
+  members_.erase(found);
+  crew_->gone(worker);
+  fleet_.release(now_, launch, inputs_.script ? end_patience() : kLeavePatience);
+}
+
+}  // namespace mayfly
