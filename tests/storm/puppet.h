@@ -1,0 +1,116 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "storm/world.h"
+
+namespace mayfly::storm {
+
+/// A worker or server process as the session sees it: speaks the protocol as train/ does, trains nothing, and counts in
+/// its weights which samples it would have applied.
+class Puppet {
+ public:
+  Puppet(World& world, int launch, bool server, std::string address)
+      : world_(world), launch_(launch), server_(server), address_(std::move(address)) {}
+
+  void boot();
+  void hear(Message message);
+  /// Its connection broke, as it sees it.
+  void lost_line();
+  void notice(Seconds left);
+  void freeze(Seconds length);
+  void die();
+  void exit(const char* how);
+
+  bool alive() const { return alive_; }
+  bool server() const { return server_; }
+  int launch() const { return launch_; }
+  const std::string& address() const { return address_; }
+  std::optional<int> connection() const { return connection_; }
+  std::string name() const;
+
+ private:
+  struct Pending {
+    std::int64_t first = 0;
+    std::int64_t samples = 0;
+    std::int64_t step = 0;
+    StepDone done{};
+    std::int64_t end() const { return first + samples; }
+  };
+
+  // The line.
+  void attempt();
+  void say(Message message, bool answer = true);
+  void heartbeat();
+  void welcome(const Welcome& welcome);
+  void refused();
+  /// Runs it later, unless this process is gone by then; while it is frozen it waits.
+  void later(Seconds time, std::function<void()> what);
+  void obey(const Message& message);
+  void orphaned();
+
+  // In a mesh.
+  void form(const Form& form);
+  void meet(const Peers& peers);
+  void hand_over();
+  void formed();
+  void settle(std::int64_t committed);
+  void proceed(const Proceed& lease);
+  void exchange(std::int64_t first);
+  void exchanged(const Proceed& lease);
+  void break_formation(const std::string& why);
+  void leave_formation();
+  void write_checkpoint();
+
+  // With servers.
+  void attach(const Attach& attach);
+  void take(const Lease& lease);
+  void push(const Lease& lease, std::size_t next);
+  void break_served(std::int64_t formation, const std::string& why);
+
+  // As a server.
+  void serve(const Serve& serve);
+  void take_state(const Serve& serve, int tries);
+  void stand(const Serve& serve);
+  void commit(const Commit& commit);
+  void save(const Save& save);
+  void gather(const Save& save);
+  void break_serving(const std::string& why);
+
+  World& world_;
+  int launch_;
+  bool server_;
+  std::string address_;
+  bool alive_ = true;
+  Seconds frozen_until_{};
+  std::optional<int> connection_{};
+  bool attached_ = false;
+  bool beating_ = false;
+  std::optional<WorkerId> id_{};
+  std::optional<Message> unanswered_{};
+  std::optional<Message> checkpoint_{};
+  bool loaded_ = false;
+  std::optional<Seconds> alone_since_{};
+  std::optional<Seconds> leaves_{};
+
+  std::optional<Weights> weights_{};  ///< none: garbage
+  std::optional<Pending> pending_{};
+  std::optional<Form> form_{};
+  bool stands_ = false;
+  std::optional<Proceed> in_hand_{};
+
+  std::optional<Attach> attached_to_{};
+  std::optional<Pushed> done_{};
+
+  std::optional<Serve> serve_{};
+  bool serving_ = false;
+  std::map<std::int64_t, SampleRange> staged_{};
+  std::set<std::int64_t> unwanted_{};
+  std::optional<Weights> copy_{};
+};
+
+}  // namespace mayfly::storm
