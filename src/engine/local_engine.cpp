@@ -23,7 +23,7 @@ namespace mayfly {
 namespace {
 
 /// Until a process of this computer says its first word; a script loads a library or two before.
-constexpr Seconds kStart{30};
+constexpr Seconds kUsualStart{30};
 constexpr Seconds kScriptStart{300};
 constexpr std::size_t kTail = 2000;
 constexpr std::string_view kTag = "MAYFLY_MACHINE=";
@@ -112,7 +112,7 @@ std::string LocalEngine::tail(int launch) const {
 }
 
 Expectation LocalEngine::usual(const MachineRole& role, bool script, Seconds notice) {
-  return {.start = script && !role.server ? kScriptStart : kStart, .notice = notice};
+  return {.start = script && !role.server ? kScriptStart : kUsualStart, .notice = notice};
 }
 
 Expectation LocalEngine::expected(const MachineRole& role) const {
