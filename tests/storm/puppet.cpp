@@ -234,7 +234,9 @@ void Puppet::hand_over() {
   World::Mesh& mesh = world_.mesh(form_->formation);
   Puppet& source = *mesh.ranks.at(form_->source);
   const auto receivers = form_->receivers;
-  for (const auto& [rank, peer] : mesh.ranks) {
+  for (const auto& entry : mesh.ranks) {
+    Puppet* const peer = entry.second;
+    const int rank = entry.first;
     const bool receives =
         rank != form_->source && std::find(receivers.begin(), receivers.end(), rank) != receivers.end();
     if (receives) {
@@ -247,8 +249,9 @@ void Puppet::hand_over() {
                                 *peer->weights_);
     }
   }
-  for (const auto& [rank, peer] : mesh.ranks) {
-    peer->later(world_.delay(), [peer = peer, formation = form_->formation] {
+  for (const auto& entry : mesh.ranks) {
+    Puppet* const peer = entry.second;
+    peer->later(world_.delay(), [peer, formation = form_->formation] {
       if (peer->form_ && peer->form_->formation == formation && !peer->world_.mesh(formation).broken) peer->formed();
     });
   }
@@ -290,8 +293,9 @@ void Puppet::exchange(std::int64_t first) {
   auto& there = mesh.exchanging[first];
   there.insert(form_->rank);
   if (there.size() < static_cast<std::size_t>(form_->size)) return;
-  for (const auto& [rank, peer] : mesh.ranks) {
-    peer->later(world_.delay(), [peer = peer, formation = form_->formation, first] {
+  for (const auto& entry : mesh.ranks) {
+    Puppet* const peer = entry.second;
+    peer->later(world_.delay(), [peer, formation = form_->formation, first] {
       const bool still =
           peer->form_ && peer->form_->formation == formation && peer->in_hand_ && peer->in_hand_->committed == first;
       if (still) peer->exchanged(*peer->in_hand_);
@@ -324,9 +328,10 @@ void Puppet::leave_formation() {
   World::Mesh& mesh = world_.mesh(form_->formation);
   if (!mesh.ranks.contains(form_->rank) || mesh.ranks.at(form_->rank) != this) return;
   if (std::exchange(mesh.broken, true)) return;
-  for (const auto& [rank, peer] : mesh.ranks) {
+  for (const auto& entry : mesh.ranks) {
+    Puppet* const peer = entry.second;
     if (peer == this) continue;
-    peer->later(world_.delay(), [peer = peer, formation = form_->formation] {
+    peer->later(world_.delay(), [peer, formation = form_->formation] {
       const bool there = peer->form_ && peer->form_->formation == formation;
       const bool middle = there && (peer->in_hand_ ||
                                     (!peer->stands_ && peer->world_.mesh(formation).here.contains(peer->form_->rank)));
