@@ -9,14 +9,6 @@
 
 namespace mayfly {
 
-/// A number where there is one, else null.
-inline Json json_of(const std::optional<Seconds>& time) { return time ? Json(time->count()) : Json(nullptr); }
-inline Json json_of(const std::optional<Usd>& money) { return money ? Json(money->value) : Json(nullptr); }
-template <class T>
-Json json_of(const std::optional<T>& value) {
-  return value ? Json(*value) : Json(nullptr);
-}
-
 /// Values of a document that somebody may have edited: what is not there or of another kind counts as absent.
 class Fields {
  public:

@@ -16,7 +16,7 @@ Json emulated_json(const Emulation& emulation) {
     types.push_back({{"type", type.type},
                      {"cpu_share", type.cpu_share},
                      {"network_mb_per_s", type.network ? Json(in_megabytes(*type.network)) : Json(nullptr)}});
-  return {{"slowdown", json_of(emulation.slowdown)}, {"types", types}};
+  return {{"slowdown", or_null(emulation.slowdown)}, {"types", types}};
 }
 
 Json loader_json(const Fed& fed) {
@@ -50,9 +50,9 @@ std::string_view name(RunEnd end) {
 Json summary_json(const RunSummary& summary) {
   return {{"format", kSummaryFormat},
           {"end", name(summary.end)},
-          {"loss", json_of(summary.loss)},
-          {"validation_loss", json_of(summary.validation_loss)},
-          {"accuracy", json_of(summary.accuracy)},
+          {"loss", or_null(summary.loss)},
+          {"validation_loss", or_null(summary.validation_loss)},
+          {"accuracy", or_null(summary.accuracy)},
           {"samples", summary.samples},
           {"epochs", summary.epochs},
           {"samples_repeated", summary.samples_repeated},
@@ -60,11 +60,11 @@ Json summary_json(const RunSummary& summary) {
           {"samples_redone", summary.samples_redone},
           {"preemptions", summary.preemptions},
           {"time_s", summary.time.count()},
-          {"predicted_time_s", json_of(summary.forecast.time)},
-          {"cost_usd", json_of(summary.cost)},
-          {"predicted_cost_usd", json_of(summary.forecast.cost)},
-          {"recovery_s", {{"p50", json_of(summary.recovery_p50)}, {"max", json_of(summary.recovery_max)}}},
-          {"staleness", {{"mean", json_of(summary.staleness_mean)}, {"max", json_of(summary.staleness_max)}}},
+          {"predicted_time_s", or_null(summary.forecast.time)},
+          {"cost_usd", or_null(summary.cost)},
+          {"predicted_cost_usd", or_null(summary.forecast.cost)},
+          {"recovery_s", {{"p50", or_null(summary.recovery_p50)}, {"max", or_null(summary.recovery_max)}}},
+          {"staleness", {{"mean", or_null(summary.staleness_mean)}, {"max", or_null(summary.staleness_max)}}},
           {"strangers", summary.strangers},
           {"missed", summary.missed},
           {"emulated", summary.emulated ? emulated_json(*summary.emulated) : Json()},
