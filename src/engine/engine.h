@@ -68,7 +68,6 @@ class Engine {
     /// What is new, from the loop and never from within a call to the engine. May be late, repeat itself, or skip a
     /// stage; nothing follows on `gone`.
     std::function<void(const Sighting&)> seen{};
-    std::function<void(const std::string&)> say{};
   };
   virtual ~Engine() = default;
 

@@ -38,12 +38,6 @@ int Fleet::count(bool server) const {
   }));
 }
 
-int Fleet::running() const {
-  return static_cast<int>(std::count_if(launches_.begin(), launches_.end(), [](const auto& entry) {
-    return entry.second.stage != Sighting::Stage::ordered;
-  }));
-}
-
 const Fleet::Launch* Fleet::find(int launch) const {
   const auto found = launches_.find(launch);
   return found == launches_.end() ? nullptr : &found->second;

@@ -87,8 +87,6 @@ class Fleet {
   const std::map<int, Launch>& launches() const { return launches_; }
   /// Of the worker or server of this name; -1: none.
   int launch_of(int worker) const;
-  /// That cost money.
-  int running() const;
   /// Ordered a while ago, and not among what the engine says it has: forgotten, or gone without a word.
   std::vector<int> unknown_to(Seconds now, const std::vector<Sighting>& all) const;
   /// Was ordered by this run at any time.

@@ -89,8 +89,6 @@ class Session {
 
   const std::map<WorkerId, Member>& members() const { return members_; }
   const Fleet& fleet() const { return fleet_; }
-  const Crew& crew() const { return *crew_; }
-  const Controller& controller() const { return controller_; }
   bool over() const { return over_; }
   const std::optional<std::string>& failure() const { return failure_; }
   std::optional<RunEnd> ended() const { return ended_; }

@@ -287,6 +287,8 @@ void Session::lose(WorkerId worker, const std::string& why) {
   members_.erase(found);
   crew_->gone(worker);
   act(Cut{worker});
+  // Its machine is paid for, and the controller will never hear of it.
+  if (!member.joined) fleet_.greeted(member.launch, 0);
   fleet_.end(member.launch);
   if (!member.cache.empty()) tell_neighbours();
   std::erase_if(held_, [&](const Event& event) {
