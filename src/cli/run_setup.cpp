@@ -398,6 +398,7 @@ Result<std::variant<std::unique_ptr<RunSetup>, NoPlan>> set_up(const RunFlags& f
     if (!policy)
       return fail("--policy '{}': no such policy{}; want one of {}", flags.policy,
                   did_you_mean(flags.policy, policy_names()), fmt::join(policy_names(), ", "));
+    if (const auto fine = check_policy(*policy); !fine) return fail("--policy {}", fine.error().message);
     inputs.policy = *policy;
   }
   inputs.interface = flags.interface;

@@ -145,7 +145,8 @@ void Controller::on(Seconds now, const StateLost& event) {
                  .shape = shapes_[*shape_],
                  .members = members_,
                  .next_sample = committed_,
-                 .machines_before = known_},
+                 .machines_before = known_,
+                 .mechanism = mechanism_},
           "what was trained is lost");
   if (reached()) reach(now);
 }
@@ -279,6 +280,7 @@ void Controller::assign(Seconds now, const Decision& decision, int before, int l
   const Shape& shape = shapes_[*decision.shape];
   members_ = seating(shape);
   shape_ = decision.shape;
+  mechanism_ = decision.mechanism;
   trained_ = false;
   command(now,
           Assign{.generation = ++generation_,
@@ -286,7 +288,8 @@ void Controller::assign(Seconds now, const Decision& decision, int before, int l
                  .members = members_,
                  .next_sample = committed_,
                  .machines_before = before,
-                 .lost = lost},
+                 .lost = lost,
+                 .mechanism = mechanism_},
           decision.reason);
   if (reached()) reach(now);
 }

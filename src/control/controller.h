@@ -111,6 +111,7 @@ class Controller {
   std::int64_t generation_ = 0;
   std::optional<int> shape_{};
   std::vector<WorkerId> members_{};
+  Mechanism mechanism_ = Mechanism::migrate;  ///< of the last assignment
   bool trained_ = false;          ///< a step of this generation was accepted
   int known_ = 0;                 ///< usable machines at the last decision
   int known_lost_ = 0;            ///< of them, unusable since

@@ -116,6 +116,17 @@ struct Release {
   WorkerId worker = 0;
   bool operator==(const Release&) const = default;
 };
+/// How a change of shape is carried out: what becomes of the machines that stay, and of what was trained.
+enum class Mechanism {
+  free,     ///< at no cost: what others are measured against
+  start,    ///< every machine begins anew, and the state is sent to it
+  reload,   ///< the state is saved, every machine begins anew and loads it
+  rewind,   ///< after a loss every machine begins anew at the last checkpoint: what was trained since is lost
+  shadow,   ///< every machine does its neighbour's work besides its own, and takes its place
+  regroup,  ///< pipelines of prepared lengths: what is left of them copies what it lacks
+  migrate,  ///< machines that stay keep what they hold; the others are sent it
+};
+
 /// From now on these workers train in this shape, and steps of older generations count for nothing. Members row by row:
 /// pipeline after pipeline, stage after stage. The next sample to train on is `next_sample`.
 struct Assign {
@@ -125,6 +136,7 @@ struct Assign {
   double next_sample = 0;
   int machines_before = 0;  ///< held when the last assignment was made or confirmed
   int lost = 0;             ///< of them, gone since
+  Mechanism mechanism = Mechanism::migrate;
   bool operator==(const Assign&) const = default;
 };
 /// Nobody trains until the next Assign.

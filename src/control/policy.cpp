@@ -12,21 +12,22 @@ namespace {
 constexpr std::array<std::string_view, 9> kPolicyNames{"on-demand", "checkpoint", "redundant", "template", "reactive",
                                                        "persist",   "liveput",    "deadline",  "ideal"};
 
-/// The fastest shape for what is there. As `reactive` and its kin it starts anew on every event, as `ideal` it may.
+/// The fastest shape for what is there. Where changes go through a checkpoint it starts anew on every event.
 class Fastest : public Policy {
  public:
-  Fastest(const Shapes& shapes, bool rebuild) : shapes_(shapes), rebuild_(rebuild) {}
+  Fastest(const Shapes& shapes, Mechanism mechanism) : shapes_(shapes), mechanism_(mechanism) {}
   Decision decide(const Situation& s) override {
     const bool changed = s.outlook != Outlook{};
     return {.shape = shapes_.best(s.machines()),
-            .rebuild = rebuild_ && changed,
+            .rebuild = mechanism_ == Mechanism::reload && changed,
+            .mechanism = mechanism_,
             .on_demand = s.on_demand,
             .reason = "fastest shape for the machines there are"};
   }
 
  private:
   const Shapes& shapes_;
-  bool rebuild_;
+  Mechanism mechanism_;
 };
 
 /// Losses restart everything at once; growth is looked for every so often.
@@ -34,11 +35,16 @@ class CheckpointRestart : public Policy {
  public:
   CheckpointRestart(const Shapes& shapes, Seconds poll) : shapes_(shapes), poll_(poll) {}
   Decision decide(const Situation& s) override {
-    Decision decision{.shape = s.shape, .on_demand = s.on_demand, .reason = "newcomers wait for the next poll"};
+    Decision decision{.shape = s.shape,
+                      .mechanism = Mechanism::rewind,
+                      .on_demand = s.on_demand,
+                      .reason = "newcomers wait for the next poll"};
     const auto best = shapes_.best(s.machines());
     const bool due = s.now >= next_;
     if (s.outlook.removed > 0 || !s.shape || (due && best != s.shape)) {
-      decision = {.shape = best, .rebuild = true, .on_demand = s.on_demand, .reason = "restart from the checkpoint"};
+      decision.shape = best;
+      decision.rebuild = true;
+      decision.reason = "restart from the checkpoint";
       next_ = s.now + poll_;
     } else if (due) {
       next_ = s.now + poll_;
@@ -60,7 +66,10 @@ class FixedDepth : public Policy {
   Decision decide(const Situation& s) override {
     std::optional<int> shape;
     for (int width = s.machines() / stages_; width > 0 && !shape; --width) shape = shapes_.find({width, stages_});
-    return {.shape = shape, .on_demand = s.on_demand, .reason = "pipelines of one depth"};
+    return {.shape = shape,
+            .mechanism = Mechanism::shadow,
+            .on_demand = s.on_demand,
+            .reason = "pipelines of one depth"};
   }
 
  private:
@@ -312,6 +321,28 @@ const std::vector<std::string>& policy_names() {
   return names;
 }
 
+Mechanism mechanism(PolicyName policy) {
+  switch (policy) {
+    case PolicyName::on_demand:
+      return Mechanism::start;
+    case PolicyName::checkpoint:
+      return Mechanism::rewind;
+    case PolicyName::redundant:
+      return Mechanism::shadow;
+    case PolicyName::template_:
+      return Mechanism::regroup;
+    case PolicyName::reactive:
+      return Mechanism::reload;
+    case PolicyName::ideal:
+      return Mechanism::free;
+    case PolicyName::persist:
+    case PolicyName::liveput:
+    case PolicyName::deadline:
+      break;
+  }
+  return Mechanism::migrate;
+}
+
 int redundant_depth(const Shapes& shapes) {
   const double wanted = 1.5 * shapes[*shapes.best(shapes.most_machines())].stages;
   std::optional<int> above;
@@ -328,10 +359,9 @@ std::unique_ptr<Policy> make_policy(PolicyName name, const Shapes& shapes, const
   switch (name) {
     case PolicyName::on_demand:
     case PolicyName::template_:
-    case PolicyName::ideal:
-      return std::make_unique<Fastest>(shapes, false);
     case PolicyName::reactive:
-      return std::make_unique<Fastest>(shapes, true);
+    case PolicyName::ideal:
+      return std::make_unique<Fastest>(shapes, mechanism(name));
     case PolicyName::checkpoint:
       return std::make_unique<CheckpointRestart>(shapes, options.poll);
     case PolicyName::redundant:

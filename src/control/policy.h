@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "control/event.h"
 #include "plan/contest.h"
 #include "plan/liveput.h"
 #include "plan/lookahead.h"
@@ -17,6 +18,8 @@ enum class PolicyName { on_demand, checkpoint, redundant, template_, reactive, p
 std::string_view name(PolicyName policy);
 std::optional<PolicyName> policy_named(std::string_view word);
 const std::vector<std::string>& policy_names();
+/// How a strategy's changes are carried out.
+Mechanism mechanism(PolicyName policy);
 
 /// What a strategy may look at when machines have come or gone.
 struct Situation {
@@ -37,6 +40,7 @@ struct Situation {
 struct Decision {
   std::optional<int> shape{};      ///< nothing: nobody trains
   bool rebuild = false;            ///< start anew even in the same shape
+  Mechanism mechanism = Mechanism::migrate;
   int on_demand = 0;               ///< machines to hold on demand, those on their way included
   std::optional<Seconds> again{};  ///< ask again at this time, whatever happens
   std::string reason{};

@@ -24,6 +24,17 @@ Result<RunSummary> drive(const RunInputs& inputs, const RunCalls& calls) {
   return runner.run();
 }
 
+Result<void> check_policy(PolicyName policy) {
+  switch (mechanism(policy)) {
+    case Mechanism::shadow:
+      return fail("{}: a worker that does its neighbour's work besides its own can be replayed, not run", name(policy));
+    case Mechanism::regroup:
+      return fail("{}: pipelines of prepared lengths can be replayed, not run", name(policy));
+    default:
+      return {};
+  }
+}
+
 std::filesystem::path checkpoint_folder(const RunInputs& inputs) {
   const auto& named = inputs.spec.train->checkpoint.directory;
   return named.empty() ? inputs.directory / "checkpoints" : inputs.job_file.parent_path() / named;

@@ -133,6 +133,9 @@ struct RunCalls {
 /// such call in a process.
 Result<RunSummary> drive(const RunInputs& inputs, const RunCalls& calls);
 
+/// Whether workers can carry out this policy's changes; the error says which they cannot.
+Result<void> check_policy(PolicyName policy);
+
 /// Where its checkpoints go.
 std::filesystem::path checkpoint_folder(const RunInputs& inputs);
 

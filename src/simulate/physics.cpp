@@ -37,79 +37,87 @@ double no_neighbours_lost(Shape grid, int hit) {
          std::exp(std::lgamma(n + 1.0) - std::lgamma(hit + 1.0) - std::lgamma(n - hit + 1.0));
 }
 
-Physics::Physics(PolicyName policy, const Shapes& shapes, const MigrationCosts& costs, double global_batch,
-                 SystemFigures figures)
-    : policy_(policy), shapes_(shapes), costs_(costs), global_batch_(global_batch), figures_(figures) {
-  for (int n = 0; policy == PolicyName::template_ && n <= shapes.most_machines(); ++n)
-    uneven_.push_back(speed_without_idlers(shapes, n));
+Physics::Physics(const Shapes& shapes, const MigrationCosts& costs, double global_batch, SystemFigures figures)
+    : shapes_(shapes),
+      costs_(costs),
+      global_batch_(global_batch),
+      figures_(figures),
+      uneven_(static_cast<std::size_t>(shapes.most_machines()) + 1) {}
+
+double Physics::speed(Mechanism mechanism, int shape, int machines) const {
+  if (mechanism == Mechanism::regroup) {
+    const int used = std::min(machines, shapes_.most_machines());
+    auto& known = uneven_[static_cast<std::size_t>(used)];
+    if (!known) known = speed_without_idlers(shapes_, used);
+    return *known;
+  }
+  return shapes_.speed(shape) * (1 - redundant_share(mechanism));
 }
 
-double Physics::speed(int shape, int machines) const {
-  if (policy_ == PolicyName::template_)
-    return uneven_[static_cast<std::size_t>(std::min(machines, shapes_.most_machines()))];
-  return shapes_.speed(shape) * (1 - redundant_share());
-}
-
-int Physics::busy(int shape, int machines) const {
-  if (policy_ == PolicyName::template_ && speed(shape, machines) > shapes_.speed(shape))
+int Physics::busy(Mechanism mechanism, int shape, int machines) const {
+  if (mechanism == Mechanism::regroup && speed(mechanism, shape, machines) > shapes_.speed(shape))
     return std::min(machines, shapes_.most_machines());
   return shapes_[shape].machines();
 }
 
-double Physics::redundant_share() const { return policy_ == PolicyName::redundant ? figures_.redundancy : 0; }
+double Physics::redundant_share(Mechanism mechanism) const {
+  return mechanism == Mechanism::shadow ? figures_.redundancy : 0;
+}
 
-Outage Physics::redundant_change(int before, std::optional<int> from, int lost, int added, int to,
-                                 Seconds since_checkpoint) const {
-  const Seconds rebuilt = costs_.restart(to, added > 0 || !from) + figures_.global_rendezvous;
-  if (!from) return {.pause = rebuilt};
-  if (lost == 0) return {.pause = figures_.local_rendezvous};
-  const Shape& grid = shapes_[*from];
+Outage Physics::shadow_change(const Assign& command, const Standing& standing, int to) const {
+  const Seconds rebuilt = costs_.restart(to, standing.added > 0 || !standing.from) + figures_.global_rendezvous;
+  if (!standing.from) return {.pause = rebuilt};
+  if (command.lost == 0) return {.pause = figures_.local_rendezvous};
+  const Shape& grid = shapes_[*standing.from];
   Outage mean;
-  for (int hit = 0; hit <= std::min(lost, grid.machines()); ++hit) {
-    const double p = hit_probability(before, grid.machines(), lost, hit);
+  for (int hit = 0; hit <= std::min(command.lost, grid.machines()); ++hit) {
+    const double p = hit_probability(command.machines_before, grid.machines(), command.lost, hit);
     if (hit == 0 || p == 0) continue;
     const double mended = p * no_neighbours_lost(grid, hit);
     // The shadow carries on at a lower speed while the others gather.
     mean.pause += mended * figures_.local_rendezvous * (2 - 1 / figures_.shadow_slowdown) +
                   (p - mended) * (rebuilt + costs_.checkpoint() + costs_.whole_state(to));
-    mean.work_lost += (p - mended) * since_checkpoint;
+    mean.work_lost += (p - mended) * standing.since_checkpoint;
   }
   return mean;
 }
 
-Outage Physics::change(int before, std::optional<int> from, int lost, int added, int to, Seconds pending,
-                       Seconds since_checkpoint) const {
-  const bool newcomers = added > 0 || !from;
-  switch (policy_) {
-    case PolicyName::ideal:
+Outage Physics::migration(const Assign& command, const Standing& standing, int to) const {
+  const Seconds cost = costs_.expected(command.machines_before, standing.from, command.lost, to);
+  if (cost.count() == 0) return {.pause = standing.pending};
+  return {.pause = standing.pending.count() > 0 ? cost + costs_.restart(to, false) : cost};
+}
+
+Outage Physics::change(const Assign& command, const Standing& standing) const {
+  const int to = *shapes_.find(command.shape);
+  const bool newcomers = standing.added > 0 || !standing.from;
+  switch (command.mechanism) {
+    case Mechanism::free:
       return {};
-    case PolicyName::on_demand:
+    case Mechanism::start:
       return {.pause = costs_.restart(to, true) + costs_.whole_state(to)};
-    case PolicyName::reactive: {
+    case Mechanism::reload: {
       Seconds pause = costs_.restart(to, newcomers) + costs_.whole_state(to);
-      if (from) pause += costs_.checkpoint();
-      if (pending.count() > 0) pause += costs_.restart(to, newcomers);
+      if (standing.from) pause += costs_.checkpoint();
+      if (standing.pending.count() > 0) pause += costs_.restart(to, newcomers);
       return {.pause = pause};
     }
-    case PolicyName::checkpoint: {
+    case Mechanism::rewind: {
       const Seconds pause = costs_.restart(to, newcomers) + costs_.whole_state(to) + costs_.checkpoint();
-      if (!from || lost == 0) return {.pause = pause};
-      return {.pause = pause + figures_.restart_wait, .work_lost = since_checkpoint};
+      if (!standing.from || command.lost == 0) return {.pause = pause};
+      return {.pause = pause + figures_.restart_wait, .work_lost = standing.since_checkpoint};
     }
-    case PolicyName::redundant:
-      return redundant_change(before, from, lost, added, to, since_checkpoint);
-    case PolicyName::template_: {
-      if (newcomers) return {.pause = costs_.restart(to, true) + (from ? costs_.regroup(to) : costs_.whole_state(to))};
-      return {.pause = costs_.regroup(to), .work_lost = Seconds(0.5 * global_batch_ / shapes_.speed(*from))};
-    }
-    case PolicyName::persist:
-    case PolicyName::liveput:
-    case PolicyName::deadline:
+    case Mechanism::shadow:
+      return shadow_change(command, standing, to);
+    case Mechanism::regroup:
+      if (newcomers)
+        return {.pause = costs_.restart(to, true) + (standing.from ? costs_.regroup(to) : costs_.whole_state(to))};
+      // Half a step is cut off on average.
+      return {.pause = costs_.regroup(to), .work_lost = Seconds(0.5 * global_batch_ / shapes_.speed(*standing.from))};
+    case Mechanism::migrate:
       break;
   }
-  const Seconds cost = costs_.expected(before, from, lost, to);
-  if (cost.count() == 0) return {.pause = pending};
-  return {.pause = pending.count() > 0 ? cost + costs_.restart(to, false) : cost};
+  return migration(command, standing, to);
 }
 
 }  // namespace mayfly

@@ -1,7 +1,6 @@
 #pragma once
 
 #include "control/event.h"
-#include "control/policy.h"
 #include "predict/migration.h"
 
 namespace mayfly {
@@ -23,35 +22,41 @@ struct Outage {
   Seconds work_lost{};  ///< training time that counts for nothing
 };
 
-/// How a policy's changes are carried out, and what they cost: the part of a run that is not decided but happens.
+/// What an assignment finds.
+struct Standing {
+  std::optional<int> from{};   ///< the shape so far; nothing: the start
+  int added = 0;               ///< machines that came since it was taken
+  Seconds pending{};           ///< rest of a change under way
+  Seconds since_checkpoint{};  ///< training time
+};
+
+/// What assignments cost, and how fast training goes under each mechanism: the part of a run that is not decided but
+/// happens. Not for sharing between threads.
 class Physics {
  public:
   /// `shapes` and `costs` must outlive this object.
-  Physics(PolicyName policy, const Shapes& shapes, const MigrationCosts& costs, double global_batch,
-          SystemFigures figures);
+  Physics(const Shapes& shapes, const MigrationCosts& costs, double global_batch, SystemFigures figures);
 
   /// Samples per second in a shape with so many machines held.
-  double speed(int shape, int machines) const;
+  double speed(Mechanism mechanism, int shape, int machines) const;
   /// Machines of those held that have work.
-  int busy(int shape, int machines) const;
+  int busy(Mechanism mechanism, int shape, int machines) const;
   /// Share of the busy machines' time that is spent on others' work in case they are lost.
-  double redundant_share() const;
+  double redundant_share(Mechanism mechanism) const;
 
-  /// A change from `from` (nothing: the start) to `to` when `lost` of `before` have gone and `added` have come, while
-  /// `pending` of an earlier change is left and the last checkpoint is `since_checkpoint` old.
-  Outage change(int before, std::optional<int> from, int lost, int added, int to, Seconds pending,
-                Seconds since_checkpoint) const;
+  /// What it takes to carry out the command. Its shape is one of the table's.
+  Outage change(const Assign& command, const Standing& standing) const;
 
  private:
-  Outage redundant_change(int before, std::optional<int> from, int lost, int added, int to,
-                          Seconds since_checkpoint) const;
+  Outage shadow_change(const Assign& command, const Standing& standing, int to) const;
+  Outage migration(const Assign& command, const Standing& standing, int to) const;
 
-  PolicyName policy_;
   const Shapes& shapes_;
   const MigrationCosts& costs_;
   double global_batch_;
   SystemFigures figures_;
-  std::vector<double> uneven_;  ///< by machines: samples/s of pipelines of two depths that leave nobody idle
+  /// By machines: samples/s of pipelines of two depths that leave no machine idle, once it was asked for.
+  mutable std::vector<std::optional<double>> uneven_;
 };
 
 /// Pr[no two of `lost` machines are neighbours in one pipeline's ring] in a grid of which `hit` are lost at random.

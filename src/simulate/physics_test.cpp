@@ -4,6 +4,7 @@
 
 #include <bit>
 
+#include "control/policy.h"
 #include "support/problems.h"
 
 namespace mayfly {
@@ -39,31 +40,34 @@ struct Bert {
   Profile profile = support::shipped_profile("parcae-bert");
   Shapes shapes = *pipeline_shapes(profile);
   MigrationCosts costs = *MigrationCosts::make(profile, shapes);
-  Physics physics(PolicyName policy) const { return {policy, shapes, costs, profile.pipeline->global_batch, {}}; }
+  Physics physics{shapes, costs, profile.pipeline->global_batch, {}};
+
+  /// 8 x 2 -> 6 x 2 after the loss of four of 16.
+  Outage shrink(Mechanism mechanism, Seconds pending, Seconds since_checkpoint) const {
+    const Assign command{.shape = {6, 2}, .machines_before = 16, .lost = 4, .mechanism = mechanism};
+    return physics.change(command,
+                          {.from = shapes.find({8, 2}), .pending = pending, .since_checkpoint = since_checkpoint});
+  }
 };
 
-// 8 x 2 -> 6 x 2 after the loss of four of 16, the last checkpoint 5 minutes old.
-TEST(Physics, OnlyCheckpointPoliciesThrowFiveMinutesAway) {
+// The last checkpoint is 5 minutes old.
+TEST(Physics, OnlyARewindThrowsFiveMinutesAway) {
   const Bert bert;
-  const int from = *bert.shapes.find({8, 2});
-  const int to = *bert.shapes.find({6, 2});
-  const auto lost = [&](PolicyName policy) {
-    return bert.physics(policy).change(16, from, 4, 0, to, Seconds(0), Seconds(300)).work_lost.count();
+  const auto lost = [&](Mechanism mechanism) {
+    return bert.shrink(mechanism, Seconds(0), Seconds(300)).work_lost.count();
   };
-  EXPECT_EQ(lost(PolicyName::checkpoint), 300);
-  EXPECT_GT(lost(PolicyName::redundant), 0);
-  EXPECT_LT(lost(PolicyName::redundant), 300);  // neighbours survive now and then
-  for (const PolicyName policy : {PolicyName::reactive, PolicyName::persist, PolicyName::liveput, PolicyName::ideal})
-    EXPECT_EQ(lost(policy), 0) << name(policy);
+  EXPECT_EQ(lost(Mechanism::rewind), 300);
+  EXPECT_GT(lost(Mechanism::shadow), 0);
+  EXPECT_LT(lost(Mechanism::shadow), 300);  // neighbours survive now and then
+  for (const Mechanism mechanism : {Mechanism::reload, Mechanism::migrate, Mechanism::free})
+    EXPECT_EQ(lost(mechanism), 0) << static_cast<int>(mechanism);
 }
 
 TEST(Physics, IdealChangesCostNothingAndEveryOtherPolicyPausesForALoss) {
   const Bert bert;
-  const int from = *bert.shapes.find({8, 2});
-  const int to = *bert.shapes.find({6, 2});
   for (const std::string& word : policy_names()) {
     const PolicyName policy = *policy_named(word);
-    const Seconds pause = bert.physics(policy).change(16, from, 4, 0, to, Seconds(0), Seconds(300)).pause;
+    const Seconds pause = bert.shrink(mechanism(policy), Seconds(0), Seconds(300)).pause;
     if (policy == PolicyName::ideal) {
       EXPECT_EQ(pause.count(), 0);
     } else {
@@ -75,13 +79,10 @@ TEST(Physics, IdealChangesCostNothingAndEveryOtherPolicyPausesForALoss) {
 // A change that is interrupted by another costs a restart on top: never less than alone.
 TEST(Physics, ChangesUnderWayMakeTheNextOneDearer) {
   const Bert bert;
-  const int from = *bert.shapes.find({8, 2});
-  const int to = *bert.shapes.find({6, 2});
-  for (const PolicyName policy : {PolicyName::reactive, PolicyName::persist}) {
-    const Physics physics = bert.physics(policy);
-    const Seconds alone = physics.change(16, from, 4, 0, to, Seconds(0), Seconds(0)).pause;
-    const Seconds after = physics.change(16, from, 4, 0, to, Seconds(10), Seconds(0)).pause;
-    EXPECT_GT(after, alone) << name(policy);
+  for (const Mechanism mechanism : {Mechanism::reload, Mechanism::migrate}) {
+    const Seconds alone = bert.shrink(mechanism, Seconds(0), Seconds(0)).pause;
+    const Seconds after = bert.shrink(mechanism, Seconds(10), Seconds(0)).pause;
+    EXPECT_GT(after, alone) << static_cast<int>(mechanism);
   }
 }
 
@@ -89,8 +90,8 @@ TEST(Physics, ChangesUnderWayMakeTheNextOneDearer) {
 TEST(Physics, RedundancyCostsItsShareOfTheSpeed) {
   const Bert bert;
   const int shape = *bert.shapes.find({8, 2});
-  EXPECT_DOUBLE_EQ(bert.physics(PolicyName::redundant).speed(shape, 16), 0.85 * bert.shapes.speed(shape));
-  EXPECT_DOUBLE_EQ(bert.physics(PolicyName::reactive).speed(shape, 16), bert.shapes.speed(shape));
+  EXPECT_DOUBLE_EQ(bert.physics.speed(Mechanism::shadow, shape, 16), 0.85 * bert.shapes.speed(shape));
+  EXPECT_DOUBLE_EQ(bert.physics.speed(Mechanism::reload, shape, 16), bert.shapes.speed(shape));
 }
 
 }  // namespace

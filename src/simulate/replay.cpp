@@ -20,7 +20,7 @@ class World {
         duration_(duration),
         job_(job),
         options_(options),
-        physics_(options.policy, job.shapes, job.costs, job.global_batch, options.figures),
+        physics_(job.shapes, job.costs, job.global_batch, options.figures),
         rng_(options.seed),
         controller_(job.shapes, make_policy(options.policy, job.shapes, job.costs, policy_options()),
                     {.promise = options.promise, .most_machines = job.shapes.most_machines()}) {
@@ -63,7 +63,7 @@ class World {
     return std::min(most, job_.shapes.most_machines());
   }
   int held() const { return static_cast<int>(spot_.size() + on_demand_.size()); }
-  double speed() const { return shape_ ? physics_.speed(*shape_, held()) : 0; }
+  double speed() const { return shape_ ? physics_.speed(mechanism_, *shape_, held()) : 0; }
 
   Seconds next_time() const {
     Seconds next = wake_.value_or(kNeverEnds);
@@ -80,14 +80,15 @@ class World {
   /// Training up to `to` is arithmetic; its samples are reported as one commit.
   void advance(Seconds to) {
     const double span = (to - now_).count();
-    const int busy = shape_ ? physics_.busy(*shape_, held()) : 0;
+    const int busy = shape_ ? physics_.busy(mechanism_, *shape_, held()) : 0;
+    const double shadowing = physics_.redundant_share(mechanism_);
     const double paused = shape_ ? std::clamp((ready_ - now_).count(), 0.0, span) : 0;
     const double trained = shape_ ? span - paused : 0;
     MachineTime& time = result_.machine_time;
     time.idle += (held() - busy) * span;
     time.reconfigure += busy * paused;
-    time.useful += busy * trained * (1 - physics_.redundant_share());
-    time.redundant += busy * trained * physics_.redundant_share();
+    time.useful += busy * trained * (1 - shadowing);
+    time.redundant += busy * trained * shadowing;
     now_ = to;
     if (trained <= 0) return;
     mark(to - Seconds(trained));
@@ -155,12 +156,13 @@ class World {
   void obey(const Assign& command) {
     const int to = *job_.shapes.find(command.shape);
     const Seconds pending = std::max(Seconds(0), ready_ - now_);
-    const Outage outage =
-        physics_.change(command.machines_before, shape_, command.lost, added_, to, pending, since_checkpoint_);
+    const Outage outage = physics_.change(
+        command, {.from = shape_, .added = added_, .pending = pending, .since_checkpoint = since_checkpoint_});
     lose(outage.work_lost);
     if (shape_ != to) ++result_.changes;
     if (command.lost > 0 && outage.work_lost.count() > 0) since_checkpoint_ = Seconds(0);
     shape_ = to;
+    mechanism_ = command.mechanism;
     generation_ = command.generation;
     ready_ = now_ + outage.pause;
     added_ = 0;
@@ -186,7 +188,7 @@ class World {
   void lose(Seconds work) {
     if (work.count() <= 0 || !shape_) return;
     const double samples = std::min(speed() * work.count(), controller_.committed());
-    const int busy = physics_.busy(*shape_, held());
+    const int busy = physics_.busy(mechanism_, *shape_, held());
     const double time = std::min(busy * work.count(), result_.machine_time.useful);
     result_.machine_time.useful -= time;
     result_.machine_time.lost += time;
@@ -219,6 +221,7 @@ class World {
   WorkerId last_worker_ = 0;
   int added_ = 0;  ///< since the last assignment
   std::optional<int> shape_{};
+  Mechanism mechanism_ = Mechanism::migrate;  ///< of the assignment in force
   std::int64_t generation_ = 0;
   Seconds ready_{};
   Seconds since_checkpoint_{};
