@@ -22,10 +22,11 @@ namespace {
 /// A job that `machines` do in its planned time, and fewer in proportion: pace 1 while all are there.
 Course proportional_course(const Trace& trace, int machines, Seconds recovery) {
   const PlanOption option{.cluster = {{.type = trace.series.front().type, .market = Market::spot, .count = machines}}};
-  const auto held = holdings(option.cluster, trace);
-  return course_of(
-      option, *held, [&](const std::vector<int>& counts) { return counts[0] / static_cast<double>(machines); },
-      recovery);
+  Scene scene = *scene_of(option, trace);
+  scene.pace = [&](const std::vector<int>& counts) { return counts[0] / static_cast<double>(machines); };
+  const Shapes shapes = unmeasured_job(machines).shapes;
+  const Job job{.shapes = shapes, .costs = MigrationCosts::constant(shapes, recovery)};
+  return course_of(scene, job, {.policy = PolicyName::persist}, 1);
 }
 
 constexpr double kPlanned = 4 * 3600;

@@ -19,6 +19,6 @@ for trace in one-lost two-lost dynamic; do
 done
 for trace in recorded-0 recorded-1; do
   echo
-  echo "$trace, USD without the server:"
+  echo "$trace, USD with the server:"
   "$mayfly" replay --profile transient-resnet32 --catalog catalogue.yaml --trace $trace.json --policy ideal --json | grep '"cost_usd"'
 done

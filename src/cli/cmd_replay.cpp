@@ -30,6 +30,7 @@ struct ReplayFlags {
   std::string pipelines = "even";
   std::string checkpoint_every{};
   std::string journal{};
+  std::string server{};
   int lookahead = 12;
   bool oracle = false;
   bool blind = false;
@@ -110,6 +111,13 @@ Result<ReplayInputs> load_inputs(const ReplayFlags& options) {
                                .last_stage_only = options.costs == "released"};
   inputs.question.type = options.flags.type;
   inputs.question.optimum = options.json;
+  if (options.server.empty()) return inputs;
+  const auto servers = parse_machines(options.server);
+  if (!servers) return fail("--server: {}", servers.error().message);
+  if (servers->size() != 1 || servers->front().count < 1) return fail("--server {}: want TYPE=N", options.server);
+  if (inputs.profile.pipeline || inputs.profile.exchange != Exchange::server)
+    return fail("--server {}: profile {} trains without servers", options.server, inputs.profile.name);
+  inputs.question.servers = servers->front();
   return inputs;
 }
 
@@ -119,10 +127,12 @@ void print_rows(const ReplayInputs& inputs, const ReplayAnswer& answer) {
   const TraceStats& stats = answer.stats;
   const Job& job = answer.job;
   const std::string spot = answer.series.prices.empty() ? fmt::format("{:.3f}", job.spot.value) : "as the trace has it";
+  const std::string servers =
+      job.standing.value > 0 ? fmt::format(", servers {:.3f}", job.standing.value) : std::string();
   fmt::print(
-      "{} on {}: {}, {:.1f} machines on average ({} at most), {} preemptions; USD/h: spot {}, on demand {:.3f}\n",
+      "{} on {}: {}, {:.1f} machines on average ({} at most), {} preemptions; USD/h: spot {}, on demand {:.3f}{}\n",
       inputs.profile.name, inputs.trace.name, format_duration(inputs.trace.duration), stats.mean_available.value_or(0),
-      stats.max_available, stats.instances_preempted, spot, job.on_demand.value);
+      stats.max_available, stats.instances_preempted, spot, job.on_demand->value, servers);
   Table table({"POLICY", ">SAMPLES", ">SAMPLES/S", ">OF IDEAL", ">COST", ">USD/M", ">USEFUL", ">REDUND.", ">RECONF.",
                ">LOST", ">IDLE", ">CHANGES"});
   for (const PolicyReplay& row : answer.rows) {
@@ -226,7 +236,9 @@ int replay_trace(const ReplayFlags& options) {
   if (!answer) return bad_input(answer.error());
   for (const std::string& text : answer->notes) note(text);
   if (!options.journal.empty()) {
-    std::string text = fmt::format("{{\"format\":\"mayfly-journal/1\",\"policy\":\"{}\"}}\n", answer->rows[0].policy);
+    Json head{{"format", "mayfly-journal/1"}, {"policy", answer->rows[0].policy}};
+    if (answer->job.standing.value > 0) head["standing_usd_per_hour"] = answer->job.standing.value;
+    std::string text = head.dump() + "\n";
     for (const std::string& line : answer->rows[0].replay.journal) text += line + "\n";
     if (const auto saved = save_text(options.journal, text); !saved) return bad_input(saved.error());
   }
@@ -256,6 +268,9 @@ void add_replay(CLI::App& program, int& code) {
   verb->add_option("--compat", options->compat, "reproduce a published system: parcae or bamboo")
       ->check(CLI::IsMember({"parcae", "bamboo"}));
   verb->add_option("--catalog", options->catalog, "catalogue file or name, for prices");
+  verb->add_option(
+      "--server", options->server,
+      "parameter servers that are paid for, standbys included: m5.xlarge=2 (default: one of the profile's)");
   verb->add_option("--samples", options->samples, "stop when so many samples are trained")->check(CLI::PositiveNumber);
   verb->add_option("--deadline", options->deadline, "promised time: 6h");
   verb->add_option("--budget", options->budget, "USD; training stops when it is spent")->check(CLI::PositiveNumber);

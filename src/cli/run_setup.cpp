@@ -133,12 +133,23 @@ Result<std::optional<NoPlan>> make_own_plan(Question& question, RunSetup& setup)
 }
 
 /// How fast each number of machines is: from the profile where it knows the type, else as many times as there are.
+void add_machine(std::vector<MachineCount>& counts, const std::string& type) {
+  const auto same =
+      std::find_if(counts.begin(), counts.end(), [&](const MachineCount& count) { return count.type == type; });
+  if (same == counts.end()) {
+    counts.push_back({type, 1});
+  } else {
+    ++same->count;
+  }
+}
+
 Result<void> make_shapes(RunSetup& setup) {
   // Workers may join by hand, as many as the job wants.
   const int most = std::max(setup.inputs.workers, setup.inputs.spec.most_workers.value_or(0));
   if (setup.profile) {
-    auto job =
-        make_job(*setup.profile, setup.catalog, {.type = setup.inputs.roles.front().type, .most_machines = most});
+    JobRequest request{.type = setup.inputs.roles.front().type, .most_machines = most};
+    for (const MachineRole& role : setup.inputs.roles) add_machine(request.mix, role.type);
+    auto job = make_job(*setup.profile, setup.catalog, request);
     if (!job) return unexpected(job.error());
     setup.job.emplace(*std::move(job));
     setup.inputs.profile = &*setup.profile;
@@ -151,15 +162,7 @@ Result<void> make_shapes(RunSetup& setup) {
 
 /// `plan --existing --progress` of the moment.
 std::vector<MachineRole> cheapest_addition(const RunSetup& setup, PlanRequest request, const Shortfall& shortfall) {
-  for (const MachineRole& role : shortfall.machines) {
-    const auto same = std::find_if(request.existing.begin(), request.existing.end(),
-                                   [&](const MachineCount& count) { return count.type == role.type; });
-    if (same == request.existing.end()) {
-      request.existing.push_back({role.type, 1});
-    } else {
-      ++same->count;
-    }
-  }
+  for (const MachineRole& role : shortfall.machines) add_machine(request.existing, role.type);
   request.progress = Progress{.elapsed = shortfall.elapsed};
   if (std::holds_alternative<ToLoss>(request.target)) {
     if (!shortfall.loss) return {};

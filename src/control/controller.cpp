@@ -30,12 +30,17 @@ Reaction Controller::step(Seconds now, const Event& event) {
 
 void Controller::on(Seconds now, const Joined& event) {
   if (gone_.contains(event.worker) || workers_.contains(event.worker)) return ignore("machine known already");
-  if (event.market == Market::on_demand && !orders_.empty()) orders_.pop_front();
+  fill_order(event.kind());
   if (finished_) {
     gone_.insert(event.worker);
     return command(now, Release{event.worker}, "training is over");
   }
-  workers_[event.worker] = {.type = event.type, .zone = event.zone, .market = event.market, .price = event.price};
+  Kept& of = kept(event.kind());
+  workers_[event.worker] = {.of = &of, .price = event.price};
+  of.holding.price = event.price;
+  ++of.holding.arrivals;
+  ++of.holding.usable;
+  ++of.paid;
   rate_ += event.price;
   if (event.since) spent_ += event.price * std::max(Seconds(0), accrued_ - *event.since);
   ++fresh_;
@@ -48,13 +53,9 @@ void Controller::give_back_one(Seconds now, WorkerId newcomer) {
   // A machine of the market takes the place of a rented one, which is dearer.
   auto chosen = workers_.find(newcomer);
   for (auto worker = workers_.begin(); worker != workers_.end(); ++worker) {
-    if (worker->second.market == Market::on_demand && !worker->second.leaving) chosen = worker;
+    if (worker->second.of->holding.kind.market == Market::on_demand && !worker->second.leaving) chosen = worker;
   }
-  if (chosen->second.known) {
-    ++known_lost_;
-  } else {
-    --fresh_;
-  }
+  unusable(chosen->second);
   command(now, Release{chosen->first}, "more machines than any shape has");
   remove(chosen);
 }
@@ -68,13 +69,9 @@ void Controller::on(Seconds now, const Notice& event) {
     return ignore("machine not here yet");
   }
   if (found->second.leaving) return ignore("notified already");
+  unusable(found->second);
   found->second.leaving = true;
   found->second.leaves = now + event.left;
-  if (found->second.known) {
-    ++known_lost_;
-  } else {
-    --fresh_;
-  }
   command(now, Drain{event.worker, event.left}, "to be preempted");
   unsettle(now);
 }
@@ -86,20 +83,54 @@ void Controller::on(Seconds now, const Lost& event) {
     const bool news = gone_.insert(event.worker).second;
     return ignore(news ? "machine not here yet, and never will be" : "machine gone already");
   }
-  const Worker& worker = found->second;
-  if (!worker.leaving) {
-    if (worker.known) {
-      ++known_lost_;
-    } else {
-      --fresh_;
-    }
+  ++found->second.of->holding.lost;
+  if (!found->second.leaving) {
+    unusable(found->second);
     unsettle(now);
   }
   remove(found);
 }
 
+void Controller::unusable(const Worker& worker) {
+  --worker.of->holding.usable;
+  if (worker.known) {
+    ++known_lost_;
+  } else {
+    --fresh_;
+  }
+}
+
+Controller::Kept& Controller::kept(const MachineKind& kind) {
+  Kept& of = kinds_[kind];
+  of.holding.kind = kind;
+  return of;
+}
+
+void Controller::fill_order(const MachineKind& kind) {
+  // An order may leave the zone open, and another type may have been found that is cheaper: the likest is taken for it,
+  // of those alike the oldest.
+  Kept* filled = nullptr;
+  int likest = -1;
+  for (auto& [ordered, of] : kinds_) {
+    if (ordered.market != kind.market || of.orders.empty()) continue;
+    const int alike = ordered == kind ? 2 : ordered.type == kind.type ? 1 : 0;
+    const bool older = filled != nullptr && alike == likest && of.orders.front() < filled->orders.front();
+    if (alike <= likest && !older) continue;
+    filled = &of;
+    likest = alike;
+  }
+  if (filled != nullptr) filled->orders.pop_front();
+}
+
+void Controller::forget_old_orders(Seconds now) {
+  for (auto& [kind, of] : kinds_) {
+    while (!of.orders.empty() && of.orders.front() + options_.patience <= now) of.orders.pop_front();
+  }
+}
+
 void Controller::remove(std::map<WorkerId, Worker>::iterator worker) {
   rate_ = rate_ - worker->second.price;
+  --worker->second.of->paid;
   gone_.insert(worker->first);
   workers_.erase(worker);
   if (workers_.empty()) rate_ = options_.standing;  // without what rounding has left
@@ -159,8 +190,10 @@ void Controller::on(Seconds, const Charged& event) {
 void Controller::on(Seconds, const Expected& event) { ready_ = event.ready; }
 
 void Controller::on(Seconds, const Priced& event) {
+  Kept& of = kept(event.kind());
+  of.holding.price = event.price;
   for (auto& [id, worker] : workers_) {
-    if (worker.market != Market::spot || worker.type != event.type || worker.zone != event.zone) continue;
+    if (worker.of != &of) continue;
     rate_ = rate_ - worker.price + event.price;
     worker.price = event.price;
   }
@@ -197,6 +230,7 @@ void Controller::on(Seconds now, const Tick&) {
 void Controller::accrue(Seconds now) {
   if (now <= accrued_) return;  // late events carry old times; money does not flow back
   spent_ += rate_ * (now - accrued_);
+  for (auto& [kind, of] : kinds_) of.holding.machine_time += of.paid * (now - accrued_);
   accrued_ = now;
 }
 
@@ -209,29 +243,35 @@ int Controller::usable() const {
       std::count_if(workers_.begin(), workers_.end(), [](const auto& entry) { return !entry.second.leaving; }));
 }
 
+std::vector<Holding> Controller::holdings() const {
+  std::vector<Holding> all;
+  for (const auto& [kind, of] : kinds_) {
+    all.push_back(of.holding);
+    all.back().ordered = static_cast<int>(of.orders.size());
+  }
+  return all;
+}
+
 void Controller::decide(Seconds now) {
   decided_ = true;
   due_.reset();
   again_.reset();
-  while (!orders_.empty() && orders_.front() + options_.patience <= now) orders_.pop_front();
-  Situation situation{.now = now,
-                      .before = known_,
-                      .outlook = {.added = fresh_, .removed = known_lost_},
-                      .shape = shape_,
-                      .pending = std::max(Seconds(0), ready_ - now),
-                      .on_demand = static_cast<int>(orders_.size()),
-                      .ordered = static_cast<int>(orders_.size()),
-                      .done = committed_,
-                      .target = options_.promise.samples,
-                      .deadline = options_.promise.deadline,
-                      .ratio = ratio_};
-  for (const auto& [id, worker] : workers_) {
-    if (worker.market == Market::on_demand && !worker.leaving) ++situation.on_demand;
-  }
+  forget_old_orders(now);
+  const Situation situation{.now = now,
+                            .before = known_,
+                            .outlook = {.added = fresh_, .removed = known_lost_},
+                            .shape = shape_,
+                            .pending = std::max(Seconds(0), ready_ - now),
+                            .holdings = holdings(),
+                            .done = committed_,
+                            .target = options_.promise.samples,
+                            .deadline = options_.promise.deadline,
+                            .ratio = ratio_};
   const Decision decision = policy_->decide(situation);
   again_ = decision.again;
   const int before = known_;
-  const int lost = known_lost_ + top_up(now, decision.on_demand, decision.reason);
+  int lost = known_lost_;
+  for (const Want& want : decision.wants) lost += hold(now, want, decision.reason);
   for (auto& [id, worker] : workers_) worker.known = !worker.leaving;
   known_ = usable();
   known_lost_ = 0;
@@ -294,20 +334,22 @@ void Controller::assign(Seconds now, const Decision& decision, int before, int l
   if (reached()) reach(now);
 }
 
-int Controller::top_up(Seconds now, int wanted, std::string_view reason) {
+int Controller::hold(Seconds now, const Want& want, std::string_view reason) {
+  Kept& of = kept(want.kind);
+  const int have = of.holding.usable + static_cast<int>(of.orders.size());
+  if (want.count > have) {
+    of.orders.insert(of.orders.end(), static_cast<std::size_t>(want.count - have), now);
+    command(now, Acquire{want.kind, want.count - have}, reason);
+  }
   std::vector<WorkerId> held;
   for (const auto& [id, worker] : workers_) {
-    if (worker.market == Market::on_demand && !worker.leaving) held.push_back(id);
-  }
-  const int have = static_cast<int>(held.size() + orders_.size());
-  if (wanted > have) {
-    orders_.insert(orders_.end(), static_cast<std::size_t>(wanted - have), now);
-    command(now, Acquire{Market::on_demand, wanted - have}, reason);
+    if (worker.of == &of && !worker.leaving) held.push_back(id);
   }
   int known_released = 0;
-  for (int extra = static_cast<int>(held.size()) - wanted; extra > 0; --extra, held.pop_back()) {
+  for (int extra = static_cast<int>(held.size()) - want.count; extra > 0; --extra, held.pop_back()) {
     const auto found = workers_.find(held.back());
     if (found->second.known) ++known_released;
+    --of.holding.usable;
     remove(found);
     command(now, Release{held.back()}, "the promise holds without it");
   }
@@ -329,6 +371,7 @@ void Controller::finish(Seconds now, Finish::Why why) {
     gone_.insert(id);
     command(now, Release{id}, "training is over");
   }
+  for (auto& [kind, of] : kinds_) of.paid = of.holding.usable = 0;
   workers_.clear();
   members_.clear();
   shape_.reset();

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <deque>
 #include <map>
 #include <memory>
@@ -56,14 +57,20 @@ class Controller {
   std::optional<double> target() const { return options_.promise.samples; }
   double checkpointed() const { return checkpointed_; }
   Usd spent() const { return spent_; }
+  /// Where nothing happens until then.
+  Usd spent_by(Seconds now) const { return spent_ + rate_ * std::max(Seconds(0), now - accrued_); }
   bool finished() const { return finished_.has_value(); }
   std::optional<Finish::Why> why_finished() const { return finished_; }
 
  private:
+  /// Of one kind of machines. They stay where they are in memory, so workers point at theirs.
+  struct Kept {
+    Holding holding{};             ///< but for `ordered`
+    int paid = 0;                  ///< machines that are here, those about to go included
+    std::deque<Seconds> orders{};  ///< when, of those that are not here yet
+  };
   struct Worker {
-    std::string type{};
-    std::string zone{};
-    Market market = Market::spot;
+    Kept* of = nullptr;
     UsdPerHour price{};
     bool leaving = false;  ///< has had its notice
     Seconds leaves{};      ///< by the notice
@@ -90,8 +97,15 @@ class Controller {
   void unsettle(Seconds now);
   void decide(Seconds now);
   void assign(Seconds now, const Decision& decision, int before, int lost);
-  /// Returns how many were given back.
-  int top_up(Seconds now, int wanted, std::string_view reason);
+  /// Orders and gives back, until so many of the kind are held or on their way. Returns how many that were known at
+  /// the last decision were given back.
+  int hold(Seconds now, const Want& want, std::string_view reason);
+  Kept& kept(const MachineKind& kind);
+  /// A machine has come: it may be one that was ordered.
+  void fill_order(const MachineKind& kind);
+  void forget_old_orders(Seconds now);
+  /// It can be given no work any more: gone, or about to go.
+  void unusable(const Worker& worker);
   std::vector<WorkerId> seating(const Shape& shape) const;
   bool reached() const;
   /// To be called when the target is reached: ends the training, or has it saved.
@@ -101,10 +115,12 @@ class Controller {
   void command(Seconds now, Command command, std::string_view reason = {});
   void ignore(std::string_view why) { ignored_ = why; }
   int usable() const;
+  std::vector<Holding> holdings() const;
 
   const Shapes& shapes_;
   std::unique_ptr<Policy> policy_;
   ControllerOptions options_;
+  std::map<MachineKind, Kept> kinds_{};  ///< every kind that was ever seen or ordered
   std::map<WorkerId, Worker> workers_{};
   std::set<WorkerId> gone_{};  ///< every machine that was ever lost or released
   std::map<WorkerId, Notice> early_notices_{};
@@ -112,11 +128,10 @@ class Controller {
   std::optional<int> shape_{};
   std::vector<WorkerId> members_{};
   Mechanism mechanism_ = Mechanism::migrate;  ///< of the last assignment
-  bool trained_ = false;          ///< a step of this generation was accepted
-  int known_ = 0;                 ///< usable machines at the last decision
-  int known_lost_ = 0;            ///< of them, unusable since
-  int fresh_ = 0;                 ///< usable machines that came since
-  std::deque<Seconds> orders_{};  ///< of machines on demand that are not here yet
+  bool trained_ = false;                      ///< a step of this generation was accepted
+  int known_ = 0;                             ///< usable machines at the last decision
+  int known_lost_ = 0;                        ///< of them, unusable since
+  int fresh_ = 0;                             ///< usable machines that came since
   double committed_ = 0;
   double checkpointed_ = 0;
   double ratio_ = 1;  ///< of measured to predicted speed; holds until it is measured again

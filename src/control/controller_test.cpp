@@ -154,6 +154,76 @@ TEST(Controller, PaysUntilTheMachineIsLostAndNoLonger) {
   EXPECT_NEAR(driven.controller.spent().value, 1, 1e-12);  // 3.6 USD/h for 1000 s
 }
 
+// 3.6 USD/h for 1000 s in zone a; in b 3.6 for 500 s and 7.2 for 500 s.
+TEST(Controller, APriceIsOfOneKind) {
+  Driven driven(PolicyName::reactive);
+  Joined other = spot(2, 3.6);
+  other.zone = "b";
+  Joined rented = spot(3, 3.6);
+  rented.market = Market::on_demand;
+  for (const Joined& machine : {spot(1, 3.6), other, rented}) driven.tell(0, machine);
+  driven.tell(500, Priced{.type = "p3.2xlarge", .zone = "b", .price = {7.2}});
+  driven.tell(500, Priced{.type = "p3.2xlarge", .zone = "a", .price = {0}, .market = Market::on_demand});
+  driven.tell(1000, Tick{});
+  EXPECT_NEAR(driven.controller.spent().value, 1 + 1.5 + 0.5, 1e-12);
+}
+
+/// Shows what a policy is shown, and wants what it is told to want.
+struct Shown : Policy {
+  struct Notes {
+    std::vector<Holding> holdings{};
+    std::vector<Want> wants{};
+  };
+  explicit Shown(Notes& kept) : notes(kept) {}
+  Decision decide(const Situation& situation) override {
+    notes.holdings = situation.holdings;
+    return {.wants = notes.wants, .again = situation.now + Seconds(1)};
+  }
+  Notes& notes;
+};
+
+// Two of zone a for 1800 s each and one of b for 900 s, one of a lost; what is given back is not lost.
+TEST(Controller, KeepsAnAccountOfEveryKind) {
+  Shown::Notes notes;
+  Controller controller(four_wide(), std::make_unique<Shown>(notes), {});
+  Joined other = spot(3, 2);
+  other.zone = "b";
+  controller.step(Seconds(0), spot(1, 1));
+  controller.step(Seconds(0), spot(2, 1));
+  controller.step(Seconds(900), other);
+  controller.step(Seconds(900), Notice{2, Seconds(900)});
+  controller.step(Seconds(1800), Lost{2});
+  notes.wants = {{.kind = other.kind(), .count = 0}};
+  controller.step(Seconds(1800), Tick{});
+  ASSERT_EQ(notes.holdings.size(), 2u);
+  EXPECT_EQ(
+      notes.holdings[0],
+      (Holding{
+          .kind = spot(1).kind(), .usable = 1, .price = {1}, .arrivals = 2, .lost = 1, .machine_time = Seconds(3600)}));
+  EXPECT_EQ(notes.holdings[0].lost_per_hour(), 1);
+  EXPECT_EQ(notes.holdings[1].lost_per_hour(), 0);
+  controller.step(Seconds(1801), Tick{});
+  EXPECT_EQ(notes.holdings[1].usable, 0);
+  EXPECT_EQ(notes.holdings[1].lost, 0);
+}
+
+TEST(Controller, OrdersWhatIsWantedOfEachKindOnce) {
+  Shown::Notes notes;
+  Controller controller(four_wide(), std::make_unique<Shown>(notes), {});
+  const MachineKind east{"p3.2xlarge", "east", Market::on_demand};
+  const MachineKind west{"p3.2xlarge", "west", Market::on_demand};
+  notes.wants = {{east, 1}, {west, 2}};
+  controller.step(Seconds(0), spot(1));
+  const auto first = controller.step(Seconds(0), Tick{}).commands;
+  EXPECT_EQ(of_kind<Acquire>(first), (std::vector<Acquire>{{east, 1}, {west, 2}}));
+  controller.step(Seconds(60), Joined{.worker = 2, .type = "p3.2xlarge", .zone = "west", .market = Market::on_demand});
+  EXPECT_TRUE(of_kind<Acquire>(controller.step(Seconds(60), Tick{}).commands).empty());
+  ASSERT_EQ(notes.holdings.size(), 3u);
+  EXPECT_EQ(notes.holdings[1].ordered, 1);  // east
+  EXPECT_EQ(notes.holdings[2].ordered, 1);
+  EXPECT_EQ(notes.holdings[2].usable, 1);
+}
+
 TEST(Controller, ATimerThatFiresEarlyIsSetAgain) {
   Driven driven(PolicyName::reactive, {.settle = Seconds(5)});
   driven.tell(0, spot(1));
@@ -249,6 +319,7 @@ TEST(JournalLine, OfAnEventIsReadBackToTheLastBit) {
                                   RolledBack{2},
                                   StateLost{3},
                                   Priced{"t", "z", {2.5}},
+                                  Priced{"t", "", {2.5}, Market::on_demand},
                                   Expected{Seconds(1e9 + 1e-6)},
                                   Estimated{1e9 / 7},
                                   Measured{0.1 + 0.2},

@@ -39,7 +39,9 @@ struct EventJson {
   }
   Json operator()(const StateLost& e) const { return {{"event", "state-lost"}, {"generation", e.generation}}; }
   Json operator()(const Priced& e) const {
-    return {{"event", "priced"}, {"type", e.type}, {"zone", e.zone}, {"usd_per_hour", e.price.value}};
+    Json json{{"event", "priced"}, {"type", e.type}, {"zone", e.zone}, {"usd_per_hour", e.price.value}};
+    if (e.market != Market::spot) json["market"] = name(e.market);
+    return json;
   }
   Json operator()(const Charged& e) const {
     return {{"event", "charged"}, {"type", e.type}, {"zone", e.zone}, {"cost_usd", e.cost.value}};
@@ -52,7 +54,10 @@ struct EventJson {
 
 struct CommandJson {
   Json operator()(const Acquire& c) const {
-    return {{"command", "acquire"}, {"market", name(c.market)}, {"count", c.count}};
+    Json json{{"command", "acquire"}, {"market", name(c.kind.market)}, {"count", c.count}};
+    if (!c.kind.type.empty()) json["type"] = c.kind.type;
+    if (!c.kind.zone.empty()) json["zone"] = c.kind.zone;
+    return json;
   }
   Json operator()(const Release& c) const { return {{"command", "release"}, {"worker", worker_name(c.worker)}}; }
   Json operator()(const Assign& c) const {
@@ -91,6 +96,7 @@ struct Fields {
   std::string text(const char* key) const {
     return json.contains(key) && json[key].is_string() ? json[key].get<std::string>() : std::string();
   }
+  Market market() const { return text("market") == name(Market::spot) ? Market::spot : Market::on_demand; }
   WorkerId worker() const {
     const std::string word = text("worker");
     return parse_integer(word.empty() ? word : word.substr(1)).value_or(0);
@@ -127,13 +133,12 @@ std::optional<TimedEvent> event_in(std::string_view journal_line) {
   const Seconds now(*time);
   const auto word = fields.text("event");
   if (word == "joined")
-    return TimedEvent{now,
-                      Joined{.worker = fields.worker(),
-                             .type = fields.text("type"),
-                             .zone = fields.text("zone"),
-                             .market = fields.text("market") == name(Market::spot) ? Market::spot : Market::on_demand,
-                             .price = {fields.value("usd_per_hour")},
-                             .since = fields.time("paid_since_s")}};
+    return TimedEvent{now, Joined{.worker = fields.worker(),
+                                  .type = fields.text("type"),
+                                  .zone = fields.text("zone"),
+                                  .market = fields.market(),
+                                  .price = {fields.value("usd_per_hour")},
+                                  .since = fields.time("paid_since_s")}};
   if (word == "notice") return TimedEvent{now, Notice{fields.worker(), Seconds(fields.value("left_s"))}};
   if (word == "lost") return TimedEvent{now, Lost{fields.worker()}};
   if (word == "committed")
@@ -142,7 +147,10 @@ std::optional<TimedEvent> event_in(std::string_view journal_line) {
   if (word == "rolled-back") return TimedEvent{now, RolledBack{fields.generation(), fields.number("sample")}};
   if (word == "state-lost") return TimedEvent{now, StateLost{fields.generation()}};
   if (word == "priced")
-    return TimedEvent{now, Priced{fields.text("type"), fields.text("zone"), {fields.value("usd_per_hour")}}};
+    return TimedEvent{now, Priced{.type = fields.text("type"),
+                                  .zone = fields.text("zone"),
+                                  .price = {fields.value("usd_per_hour")},
+                                  .market = fields.text("market").empty() ? Market::spot : fields.market()}};
   if (word == "charged")
     return TimedEvent{now, Charged{fields.text("type"), fields.text("zone"), {fields.value("cost_usd")}}};
   if (word == "expected") return TimedEvent{now, Expected{Seconds(fields.value("ready_s"))}};

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/units.h"
-#include "cloud/instance_type.h"
+#include "cloud/machine_kind.h"
 #include "predict/shapes.h"
 
 namespace mayfly {
@@ -26,6 +26,7 @@ struct Joined {
   Market market = Market::spot;
   UsdPerHour price{};
   std::optional<Seconds> since{};  ///< paid for; none: from now on
+  MachineKind kind() const { return {type, zone, market}; }
   bool operator==(const Joined&) const = default;
 };
 /// A machine will be taken back in `left`.
@@ -66,11 +67,13 @@ struct StateLost {
   std::int64_t generation = 0;
   bool operator==(const StateLost&) const = default;
 };
-/// A machine costs something else from now on.
+/// Machines of a kind cost something else from now on, those held and those to come.
 struct Priced {
   std::string type{};
   std::string zone{};
   UsdPerHour price{};
+  Market market = Market::spot;
+  MachineKind kind() const { return {type, zone, market}; }
   bool operator==(const Priced&) const = default;
 };
 /// Money was paid for a machine that never joined.
@@ -105,9 +108,9 @@ using Event = std::variant<Joined, Notice, Lost, StepCommitted, CheckpointDone, 
 
 // What the controller tells the world.
 
-/// Rent so many more.
+/// Rent so many more of a kind. Without a type: of what there is.
 struct Acquire {
-  Market market = Market::on_demand;
+  MachineKind kind{.market = Market::on_demand};
   int count = 0;
   bool operator==(const Acquire&) const = default;
 };

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 
 namespace mayfly {
 namespace {
@@ -21,7 +22,6 @@ class Fastest : public Policy {
     return {.shape = shapes_.best(s.machines()),
             .rebuild = mechanism_ == Mechanism::reload && changed,
             .mechanism = mechanism_,
-            .on_demand = s.on_demand,
             .reason = "fastest shape for the machines there are"};
   }
 
@@ -35,10 +35,7 @@ class CheckpointRestart : public Policy {
  public:
   CheckpointRestart(const Shapes& shapes, Seconds poll) : shapes_(shapes), poll_(poll) {}
   Decision decide(const Situation& s) override {
-    Decision decision{.shape = s.shape,
-                      .mechanism = Mechanism::rewind,
-                      .on_demand = s.on_demand,
-                      .reason = "newcomers wait for the next poll"};
+    Decision decision{.shape = s.shape, .mechanism = Mechanism::rewind, .reason = "newcomers wait for the next poll"};
     const auto best = shapes_.best(s.machines());
     const bool due = s.now >= next_;
     if (s.outlook.removed > 0 || !s.shape || (due && best != s.shape)) {
@@ -66,10 +63,7 @@ class FixedDepth : public Policy {
   Decision decide(const Situation& s) override {
     std::optional<int> shape;
     for (int width = s.machines() / stages_; width > 0 && !shape; --width) shape = shapes_.find({width, stages_});
-    return {.shape = shape,
-            .mechanism = Mechanism::shadow,
-            .on_demand = s.on_demand,
-            .reason = "pipelines of one depth"};
+    return {.shape = shape, .mechanism = Mechanism::shadow, .reason = "pipelines of one depth"};
   }
 
  private:
@@ -102,7 +96,6 @@ class Persist : public Policy {
   Decision decide(const Situation& s) override {
     const auto taken = choice(s);
     return {.shape = taken,
-            .on_demand = s.on_demand,
             .again = thoughts_.again(shapes_, s, taken, interval_),
             .reason = "most samples if nothing changes"};
   }
@@ -144,7 +137,6 @@ class LiveputPolicy : public Policy {
     started_ = true;
     const auto taken = choice(ahead, s);
     return {.shape = taken,
-            .on_demand = s.on_demand,
             .again = thoughts_.again(shapes_, s, taken, options_.interval),
             .reason = std::string(kReasons[ahead])};
   }
@@ -238,17 +230,15 @@ class Promised : public Policy {
   Decision decide(const Situation& s) override {
     if (!s.target || !s.deadline) return inner_->decide(s);
     auto [on_demand, reason] = wanted(s);
-    const int arrived = s.on_demand - s.ordered;
+    std::vector<Want> wants = dealt_out(s, on_demand);
+    // The youngest go first, and those that came since the last decision were never part of it.
+    const int released = given_back(s, wants);
+    const int fresh = std::min(released, s.outlook.added);
     Situation after = s;
-    if (on_demand < arrived) {
-      // The youngest go first, and those who came since the last decision were never part of it.
-      const int released = arrived - on_demand;
-      const int fresh = std::min(released, s.outlook.added);
-      after.outlook.added -= fresh;
-      after.outlook.removed += released - fresh;
-    }
+    after.outlook.added -= fresh;
+    after.outlook.removed += released - fresh;
     Decision decision = inner_->decide(after);
-    decision.on_demand = on_demand;
+    decision.wants = std::move(wants);
     if (!reason.empty()) decision.reason = std::move(reason);
     const Seconds check = s.now + options_.check;
     decision.again = decision.again ? std::min(*decision.again, check) : check;
@@ -279,7 +269,8 @@ class Promised : public Policy {
 
   Wanted wanted(const Situation& s) const {
     const double left = std::max(0.0, *s.target - s.done);
-    if (left == 0) return {s.on_demand, {}};  // all that is missing is to save it
+    const int rented = s.usable(Market::on_demand) + s.ordered(Market::on_demand);
+    if (left == 0) return {rented, {}};  // all that is missing is to save it
     const Seconds time = *s.deadline - s.now;
     const double line = *s.target * std::min(1.0, s.now / *s.deadline);
     const int most = std::clamp(options_.most_machines, shapes_.least_machines(), shapes_.most_machines());
@@ -292,12 +283,65 @@ class Promised : public Policy {
       const double speed = last_call ? fastest : kReserve * left / time.count();
       int machines = shapes_.least_machines();
       while (machines < most && s.ratio * shapes_.speed(*shapes_.best(machines)) < speed) ++machines;
-      const int spot = s.machines() - (s.on_demand - s.ordered);
+      const int spot = s.machines() - s.usable(Market::on_demand);
       return {std::max(0, machines - spot), at_risk(s, last_call)};
     }
     const bool ahead = when_ == TopUp::behind ? s.done > line + kAhead * *s.target : time > need + 2 * lead();
-    if (ahead && s.on_demand > 0) return {0, "ahead of the clock"};
-    return {s.on_demand, {}};
+    if (ahead && rented > 0) return {0, "ahead of the clock"};
+    return {rented, {}};
+  }
+
+  /// What may be ordered, the cheapest first, by the last prices heard.
+  std::vector<Offer> offers(const Situation& s) const {
+    std::vector<Offer> all = options_.offers;
+    for (Offer& offer : all) {
+      for (const Holding& holding : s.holdings) {
+        if (holding.kind == MachineKind{offer.type, offer.zone, offer.market}) offer.rate = holding.price;
+      }
+    }
+    if (all.empty()) all.push_back({.limit = std::numeric_limits<int>::max()});
+    std::stable_sort(all.begin(), all.end(), [](const Offer& a, const Offer& b) { return a.rate < b.rate; });
+    return all;
+  }
+
+  /// `count` machines on demand: what there is and the cheapest besides, or what there is without the dearest.
+  std::vector<Want> dealt_out(const Situation& s, int count) const {
+    std::vector<Holding> held;
+    for (const Holding& holding : s.holdings) {
+      if (holding.kind.market == Market::on_demand) held.push_back(holding);
+    }
+    std::stable_sort(held.begin(), held.end(), [](const Holding& a, const Holding& b) { return a.price < b.price; });
+    std::vector<Want> wants;
+    for (const Holding& holding : held) {
+      wants.push_back({holding.kind, std::min(count, holding.usable)});
+      count -= wants.back().count;
+    }
+    // A machine that is here goes before one that may never come.
+    for (std::size_t i = 0; i < held.size(); ++i) {
+      const int awaited = std::min(count, held[i].ordered);
+      wants[i].count += awaited;
+      count -= awaited;
+    }
+    if (count == 0) return wants;
+    for (const Offer& offer : offers(s)) {
+      const MachineKind kind{offer.type, offer.zone, offer.market};
+      auto same = std::find_if(wants.begin(), wants.end(), [&](const Want& want) { return want.kind == kind; });
+      if (same == wants.end()) same = wants.insert(wants.end(), Want{kind, 0});
+      const int more = std::clamp(offer.limit - same->count, 0, count);
+      same->count += more;
+      count -= more;
+    }
+    return wants;
+  }
+
+  static int given_back(const Situation& s, const std::vector<Want>& wants) {
+    int sum = 0;
+    for (const Want& want : wants) {
+      for (const Holding& holding : s.holdings) {
+        if (holding.kind == want.kind) sum += std::max(0, holding.usable - want.count);
+      }
+    }
+    return sum;
   }
 
   const Shapes& shapes_;
@@ -307,6 +351,23 @@ class Promised : public Policy {
 };
 
 }  // namespace
+
+std::optional<double> Holding::lost_per_hour() const {
+  if (machine_time.count() <= 0) return std::nullopt;
+  return lost / Hours(machine_time).count();
+}
+
+int Situation::usable(Market market) const {
+  int sum = 0;
+  for (const Holding& holding : holdings) sum += holding.kind.market == market ? holding.usable : 0;
+  return sum;
+}
+
+int Situation::ordered(Market market) const {
+  int sum = 0;
+  for (const Holding& holding : holdings) sum += holding.kind.market == market ? holding.ordered : 0;
+  return sum;
+}
 
 std::string_view name(PolicyName policy) { return kPolicyNames[static_cast<std::size_t>(policy)]; }
 

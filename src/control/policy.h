@@ -10,6 +10,7 @@
 #include "plan/contest.h"
 #include "plan/liveput.h"
 #include "plan/lookahead.h"
+#include "plan/problem.h"
 
 namespace mayfly {
 
@@ -21,27 +22,49 @@ const std::vector<std::string>& policy_names();
 /// How a strategy's changes are carried out.
 Mechanism mechanism(PolicyName policy);
 
+/// What is held of one kind of machines, and what was seen of it since the run began.
+struct Holding {
+  MachineKind kind{};
+  int usable = 0;
+  int ordered = 0;     ///< on their way
+  UsdPerHour price{};  ///< of one, as last heard
+  int arrivals = 0;
+  int lost = 0;            ///< announced or not; those given back are none
+  Seconds machine_time{};  ///< of all that were ever held
+  /// Of one machine; nothing while none was held.
+  std::optional<double> lost_per_hour() const;
+  bool operator==(const Holding&) const = default;
+};
+
 /// What a strategy may look at when machines have come or gone.
 struct Situation {
   Seconds now{};
   int before = 0;     ///< usable machines when it was last asked
   Outlook outlook{};  ///< what has happened to them since
   std::optional<int> shape{};
-  Seconds pending{0};  ///< estimated rest of a change under way
-  int on_demand = 0;   ///< rented on demand: usable now or on their way
-  int ordered = 0;     ///< of those, on their way
-  double done = 0;     ///< samples
+  Seconds pending{0};               ///< estimated rest of a change under way
+  std::vector<Holding> holdings{};  ///< by kind
+  double done = 0;                  ///< samples
   std::optional<double> target{};
   std::optional<Seconds> deadline{};
   double ratio = 1;  ///< measured speed over the predicted one
   int machines() const { return before + outlook.added - outlook.removed; }
+  int usable(Market market) const;
+  int ordered(Market market) const;
+};
+
+/// Machines of a kind to hold, those on their way included.
+struct Want {
+  MachineKind kind{};
+  int count = 0;
+  bool operator==(const Want&) const = default;
 };
 
 struct Decision {
-  std::optional<int> shape{};      ///< nothing: nobody trains
-  bool rebuild = false;            ///< start anew even in the same shape
+  std::optional<int> shape{};  ///< nothing: nobody trains
+  bool rebuild = false;        ///< start anew even in the same shape
   Mechanism mechanism = Mechanism::migrate;
-  int on_demand = 0;               ///< machines to hold on demand, those on their way included
+  std::vector<Want> wants{};       ///< of kinds that are not named everything stays as it is
   std::optional<Seconds> again{};  ///< ask again at this time, whatever happens
   std::string reason{};
 };
@@ -63,6 +86,8 @@ struct PolicyOptions {
   Seconds check{300};
   /// From the order of a machine on demand to its first step.
   Seconds start{300};
+  /// With a deadline: machines on demand that may be ordered. Empty: of the kind there is.
+  std::vector<Offer> offers{};
 };
 
 /// `shapes` and `costs` must outlive the policy.

@@ -68,6 +68,8 @@ class Engine {
     /// What is new, from the loop and never from within a call to the engine. May be late, repeat itself, or skip a
     /// stage; nothing follows on `gone`.
     std::function<void(const Sighting&)> seen{};
+    /// What a machine of a kind costs from now on, where the engine hears of prices; likewise, and may repeat itself.
+    std::function<void(const MachineKind&, UsdPerHour)> priced{};
   };
   virtual ~Engine() = default;
 

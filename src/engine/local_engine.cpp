@@ -93,7 +93,12 @@ std::vector<int> seat_cores(int seat, int capacity, int cores) {
 }
 
 LocalEngine::LocalEngine(Loop& loop, Options options, Calls calls)
-    : loop_(loop), options_(std::move(options)), calls_(std::move(calls)), weather_timer_(loop), rng_(options_.seed) {
+    : loop_(loop),
+      options_(std::move(options)),
+      calls_(std::move(calls)),
+      weather_timer_(loop),
+      price_timer_(loop),
+      rng_(options_.seed) {
   if (!options_.weather) return;
   // What has passed is made up for at once: as many machines as there would be by now.
   const Seconds past = options_.now() * options_.speed;
@@ -165,6 +170,7 @@ void LocalEngine::order(std::span<const Order> orders) {
     }
     waiting_.push_back(order);
     see({.launch = order.launch});
+    await_prices(order.role);
   }
   fill_room();
 }
@@ -327,6 +333,7 @@ void LocalEngine::adopt(std::span<const Order> kept) {
                          .started = start_ticks(found.mapped()),
                          .seat = order.role.server ? -1 : seat++,
                          .role = order.role});
+    if (feels_weather(order.role)) await_prices(order.role);
   }
   for (const auto& [launch, pid] : there) signal_group(pid, SIGKILL);
 }
@@ -365,6 +372,23 @@ void LocalEngine::schedule_weather() {
     fill_room();
     schedule_weather();
   });
+}
+
+void LocalEngine::await_prices(const MachineRole& role) {
+  const bool of_trace = options_.weather->type.empty() || options_.weather->type == role.type;
+  if (of_trace && !options_.weather->prices.empty() && priced_.insert(role.kind()).second)
+    price_timer_.start(Seconds(0), [this] { tell_prices(); });
+}
+
+void LocalEngine::tell_prices() {
+  const auto& prices = options_.weather->prices;
+  const Seconds now = options_.now();
+  while (price_at_ < prices.size() && prices[price_at_].time / options_.speed <= now) ++price_at_;
+  for (const MachineKind& kind : priced_) {
+    if (price_at_ > 0 && calls_.priced) calls_.priced(kind, prices[price_at_ - 1].price);
+  }
+  if (price_at_ < prices.size())
+    price_timer_.start(prices[price_at_].time / options_.speed - now, [this] { tell_prices(); });
 }
 
 void LocalEngine::take(const Change& change) {

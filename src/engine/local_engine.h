@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -28,7 +29,8 @@ struct ScriptCommand {
 /// (MAYFLY_MACHINE=RUN-LAUNCH), by which adopt() finds it again.
 ///
 /// With weather, spot workers are as many as a trace has: orders wait for room, and when the trace takes machines away
-/// some are told, and killed when their notice is over. Machines on demand and servers do not feel it.
+/// some are told, and killed when their notice is over. Machines on demand and servers do not feel it. Where the trace
+/// has prices, spot workers of its type cost them.
 class LocalEngine final : public Engine {
  public:
   struct Options {
@@ -89,6 +91,9 @@ class LocalEngine final : public Engine {
   void fill_room();
   void schedule_weather();
   void take(const Change& change);
+  void await_prices(const MachineRole& role);
+  /// Says what is new of prices, and waits for the next.
+  void tell_prices();
 
   Loop& loop_;
   Options options_;
@@ -97,6 +102,9 @@ class LocalEngine final : public Engine {
   std::deque<Order> waiting_{};  ///< for room
   std::size_t change_at_ = 0;
   Timer weather_timer_;
+  std::size_t price_at_ = 0;
+  std::set<MachineKind> priced_{};  ///< kinds that were ordered and cost what the trace says
+  Timer price_timer_;
   std::map<int, Timer> kills_{};  ///< by launch: its notice is over
   Rng rng_;
 };

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "base/json.h"
-#include "cloud/instance_type.h"
+#include "cloud/machine_kind.h"
 #include "engine/limits.h"
 
 namespace mayfly {
@@ -17,6 +17,7 @@ struct MachineRole {
   bool server = false;  ///< holds parameters instead of training
   int batch = 0;        ///< samples of its updates where workers do not wait for each other; 0: the job's
   MachineLimits limits{};
+  MachineKind kind() const { return {type, zone, market}; }
   bool operator==(const MachineRole&) const = default;
 };
 

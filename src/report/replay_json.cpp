@@ -9,22 +9,8 @@
 namespace mayfly {
 namespace {
 
-/// The offline optimum of a longer trace is left out: it is a yardstick, not worth a wait.
-constexpr double kMostStepsToOptimum = 50'000;
 /// Points of a curve.
 constexpr std::size_t kMostPoints = 600;
-
-/// One entry for each interval, as the published files have them.
-std::vector<Moment> on_grid(const std::vector<Moment>& moments, Seconds interval, Seconds duration) {
-  std::vector<Moment> grid;
-  std::size_t at = 0;
-  for (Seconds time{0}; time < duration; time = interval * static_cast<double>(grid.size())) {
-    while (at + 1 < moments.size() && moments[at + 1].time <= time) ++at;
-    grid.push_back(at < moments.size() && moments[at].time <= time ? moments[at] : Moment{});
-    grid.back().time = time;
-  }
-  return grid;
-}
 
 Json moments_json(const std::vector<Moment>& moments) {
   Json list = Json::array();
@@ -69,67 +55,6 @@ Json row_json(const PolicyReplay& row, double ideal) {
 
 }  // namespace
 
-bool by_interval(const ReplayQuestion& question, PolicyName policy) {
-  const bool blind = question.options.sight == Sight::blind;
-  if (policy == PolicyName::persist) return blind || question.parcae;
-  return policy == PolicyName::liveput && (blind || question.oracle || question.parcae);
-}
-
-Result<Series> pooled(const Trace& trace) {
-  Trace machines = trace;
-  std::erase_if(machines.series, [](const Series& series) { return series.changes.empty(); });
-  if (machines.series.empty()) return fail("{}: prices only, want a trace of machines", trace.name);
-  return machines.series.size() == 1 ? machines.series[0] : merged(machines);
-}
-
-Result<ReplayAnswer> replay_answer(const Profile& profile, const Catalog& catalog, const Trace& trace,
-                                   const ReplayQuestion& question) {
-  auto series = pooled(trace);
-  if (!series) return unexpected(series.error());
-  const auto zones = static_cast<std::size_t>(
-      std::count_if(trace.series.begin(), trace.series.end(), [](const Series& s) { return !s.changes.empty(); }));
-  const TraceStats stats = trace_stats(*series, trace.duration, trace.start_unix);
-  JobRequest request{.type = profile.pipeline ? "" : question.type,
-                     .most_machines = stats.max_available,
-                     .migration = question.migration};
-  const auto even = make_job(profile, catalog, request);
-  if (!even) return unexpected(even.error());
-  request.uneven = question.uneven;
-  auto job = make_job(profile, catalog, request);
-  if (!job) return unexpected(job.error());
-  ReplayAnswer answer{.job = *std::move(job), .series = *std::move(series), .zones = zones, .stats = stats};
-  if (zones > 1) answer.notes.push_back(fmt::format("{} series pooled; --zone or --type chooses one", zones));
-  if (stats.max_available < answer.job.shapes.least_machines())
-    answer.notes.push_back(fmt::format("never more than {} machines, and the smallest shape needs {}: nothing trains",
-                                       stats.max_available, answer.job.shapes.least_machines()));
-  if (stats.max_available > answer.job.shapes.most_machines())
-    answer.notes.push_back(fmt::format("machines beyond {}, the largest shape of the profile, are not taken",
-                                       answer.job.shapes.most_machines()));
-  ReplayOptions whole = question.options;
-  whole.policy = PolicyName::ideal;
-  whole.promise = {};
-  whole.journal = false;
-  answer.ideal = replay(answer.series, trace.duration, *even, whole).samples;
-  for (const PolicyName policy : question.policies) {
-    ReplayOptions one = question.options;
-    one.policy = policy;
-    if (policy == PolicyName::liveput && question.oracle) one.foresight = Foresight::oracle;
-    if (policy == PolicyName::liveput && !question.oracle && question.parcae) one.foresight = Foresight::parcae;
-    answer.rows.push_back(
-        {std::string(name(policy)), by_interval(question, policy)
-                                        ? replay_by_interval(answer.series, trace.duration, answer.job, one)
-                                        : replay(answer.series, trace.duration, answer.job, one)});
-    if (question.options.sight == Sight::blind || question.parcae) {
-      auto& moments = answer.rows.back().replay.moments;
-      moments = on_grid(moments, question.options.interval, trace.duration);
-    }
-  }
-  if (question.optimum && !question.options.promise.samples &&
-      trace.duration / question.options.interval <= kMostStepsToOptimum)
-    answer.optimum = offline_optimum(answer.series, trace.duration, answer.job, question.options.interval);
-  return answer;
-}
-
 Json replayed_trace_json(const Trace& trace, const Series& series, const TraceStats& stats, std::size_t zones) {
   return {{"name", trace.name},
           {"type", series.type},
@@ -154,6 +79,7 @@ Json replay_json(const Profile& profile, const Trace& trace, const ReplayQuestio
             {"budget_usd", promise.budget ? Json(promise.budget->value) : Json()},
             {"policies", std::move(policies)},
             {"time_s", took.count()}};
+  if (answer.job.standing.value > 0) json["servers_usd_per_hour"] = answer.job.standing.value;
   if (!promise.samples) json["ideal_samples"] = answer.ideal;
   if (answer.optimum) json["offline_optimum_samples"] = *answer.optimum;
   if (answer.job.costs.error().count() > 0) json["cost_error_s"] = answer.job.costs.error().count();

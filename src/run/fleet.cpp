@@ -57,10 +57,13 @@ MachineRole Fleet::next_role() const {
   return options_.roles.back();
 }
 
-MachineRole Fleet::spare_role(Market market) const {
-  MachineRole role = options_.roles.back();
-  role.market = market;
-  if (market == Market::on_demand && options_.rent) role.price = *options_.rent;
+MachineRole Fleet::spare_role(const MachineKind& kind) const {
+  const auto same = std::find_if(options_.roles.rbegin(), options_.roles.rend(),
+                                 [&](const MachineRole& role) { return role.type == kind.type; });
+  MachineRole role = same != options_.roles.rend() ? *same : options_.roles.back();
+  role.market = kind.market;
+  if (!kind.zone.empty()) role.zone = kind.zone;
+  if (kind.market == Market::on_demand && options_.rent) role.price = *options_.rent;
   return role;
 }
 
@@ -89,6 +92,19 @@ Result<void> Fleet::acquire(Seconds now, const std::vector<MachineRole>& roles) 
                 roles.size() == 1 ? "" : "s", options_.workers);
   for (const MachineRole& role : roles) order(now, role);
   return {};
+}
+
+bool Fleet::priced(const MachineKind& kind, UsdPerHour price) {
+  bool news = false;
+  const auto set = [&](MachineRole& role) {
+    if (role.server || role.kind() != kind || role.price == price) return;
+    role.price = price;
+    news = true;
+  };
+  for (MachineRole& role : options_.roles) set(role);
+  for (auto& [launch, it] : launches_) set(it.role);
+  for (auto& [time, task] : tasks_) set(task.role);
+  return news;
 }
 
 void Fleet::seen(Seconds now, const Sighting& sight) {

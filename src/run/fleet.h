@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "cloud/machine_kind.h"
 #include "engine/engine.h"
 
 namespace mayfly {
@@ -58,10 +59,12 @@ class Fleet {
   void close();
   /// Orders more; none where there is no room for all.
   Result<void> acquire(Seconds now, const std::vector<MachineRole>& roles);
-  /// One more of what there is, bought in this market.
-  MachineRole spare_role(Market market) const;
+  /// One more like those there are, of this kind.
+  MachineRole spare_role(const MachineKind& kind) const;
 
   void seen(Seconds now, const Sighting& sight);
+  /// Workers of this kind, there or to come, cost so much from now on. False: they did before.
+  bool priced(const MachineKind& kind, UsdPerHour price);
   /// Its worker has said its first word, and goes by this name.
   void greeted(int launch, int worker);
   /// Its worker is ready to train: whoever it succeeds may go.

@@ -137,14 +137,30 @@ TEST(Fleet, ARecordBringsLaunchesRolesAndNamesBack) {
   EXPECT_FALSE(later.numbered(2));
 }
 
+TEST(Fleet, APriceIsOfOneKindThereOrToCome) {
+  Fleet fleet(two_workers());
+  fleet.begin(kStart);
+  fleet.wishes(kStart);
+  run(fleet, kStart, 0);
+  run(fleet, kStart, 1);
+  lose(fleet, Seconds(5), 0);
+  EXPECT_TRUE(fleet.priced({.type = "a"}, {2.5}));
+  EXPECT_FALSE(fleet.priced({.type = "a"}, {2.5})) << "said twice";
+  EXPECT_EQ(fleet.find(1)->role.price, UsdPerHour{});
+  const auto orders = fleet.wishes(Seconds(10)).orders;
+  ASSERT_EQ(orders.size(), 1u);
+  EXPECT_EQ(orders[0].role.price, UsdPerHour{2.5});
+}
+
 TEST(Fleet, MoreIsAcquiredOnlyWhereThereIsRoom) {
   Fleet fleet(two_workers());
   fleet.begin(kStart);
   fleet.wishes(kStart);
   run(fleet, kStart, 0);
-  EXPECT_TRUE(fleet.acquire(kStart, {fleet.spare_role(Market::on_demand)})) << "the order that waits does not count";
+  EXPECT_TRUE(fleet.acquire(kStart, {fleet.spare_role({.market = Market::on_demand})}))
+      << "the order that waits does not count";
   run(fleet, kStart, 1);
-  const auto full = fleet.acquire(kStart, {fleet.spare_role(Market::on_demand)});
+  const auto full = fleet.acquire(kStart, {fleet.spare_role({.market = Market::on_demand})});
   ASSERT_FALSE(full);
   EXPECT_NE(full.error().message.find("may use 2 at a time"), std::string::npos);
 }

@@ -140,7 +140,11 @@ void Runner::make_engine(const std::string& token, const std::string& tag) {
     session_->seen(now(), sight);
     perform();
   };
-  engine_ = std::make_unique<LocalEngine>(loop_, std::move(options), Engine::Calls{.seen = seen});
+  const auto priced = [this](const MachineKind& kind, UsdPerHour price) {
+    session_->priced(now(), kind, price);
+    perform();
+  };
+  engine_ = std::make_unique<LocalEngine>(loop_, std::move(options), Engine::Calls{.seen = seen, .priced = priced});
 }
 
 Result<void> Runner::open() {

@@ -43,6 +43,10 @@ PolicyOptions policy_options(const RunInputs& inputs) {
   options.interval = std::clamp(length / 100, Seconds(1), Seconds(60));
   options.check = std::clamp(length / 50, Seconds(1), Seconds(300));
   options.start = Seconds(2);
+  options.offers = {{.type = inputs.roles.back().type,
+                     .market = Market::on_demand,
+                     .rate = inputs.job->on_demand.value_or(UsdPerHour{}),
+                     .limit = inputs.job->shapes.most_machines()}};
   return options;
 }
 
@@ -197,7 +201,7 @@ void Session::obey(const Acquire& command) {
   }
   if (epoch_ > 0) shortfall.epochs = static_cast<double>(crew_->sample()) / static_cast<double>(epoch_);
   std::vector<MachineRole> roles = inputs_.addition ? inputs_.addition(shortfall) : std::vector<MachineRole>{};
-  if (roles.empty()) roles.assign(static_cast<std::size_t>(command.count), fleet_.spare_role(command.market));
+  if (roles.empty()) roles.assign(static_cast<std::size_t>(command.count), fleet_.spare_role(command.kind));
   const auto acquired = fleet_.acquire(now_, roles);
   say(acquired ? fmt::format("the promise is at risk: {} x {} ordered, {}", roles.size(), roles[0].type,
                              name(roles[0].market))

@@ -66,6 +66,8 @@ class Session {
   void seen(Seconds now, const Sighting& sight);
   /// All that the engine knows of, now and then: what was ordered a while ago and is not among it is gone.
   void listed(Seconds now, const std::vector<Sighting>& all);
+  /// Machines of this kind cost something else.
+  void priced(Seconds now, const MachineKind& kind, UsdPerHour price);
   void sought(Seconds now, const FoundCheckpoint& found);
   void published(Seconds now, const CheckpointWritten& checkpoint, const Result<void>& result);
   /// An operator's word, and the answer.

@@ -255,6 +255,15 @@ void Session::listed(Seconds now, const std::vector<Sighting>& all) {
 }
 
 /// A machine that never joined was paid for all the same; of one that did the controller has counted the money.
+void Session::priced(Seconds now, const MachineKind& kind, UsdPerHour price) {
+  at(now);
+  // Of a run without prices nothing is known of what else it costs.
+  if (!inputs_.priced || !fleet_.priced(kind, price)) return;
+  note_fleet();
+  tell(Priced{.type = kind.type, .zone = kind.zone, .price = price, .market = kind.market});
+  deliver();
+}
+
 void Session::charge(const Fleet::Launch& launch) {
   const auto found = members_.find(launch.worker);
   const bool joined = launch.worker > 0 && (found == members_.end() || found->second.joined);

@@ -48,18 +48,16 @@ namespace {
 struct Pool {
   std::vector<const Series*> sources{};
   std::vector<std::size_t> lines{};
-  Series held{};  ///< capped at what the lines want together
-  double mean_price = 1;
 };
 
 /// Over time, from the first price on; each holds until the next.
-double mean_price(const Series& series, double end) {
+double mean_price(const std::vector<PricePoint>& prices, double end) {
   double sum = 0;
-  for (std::size_t i = 0; i < series.prices.size(); ++i) {
-    const double until = i + 1 < series.prices.size() ? series.prices[i + 1].time.count() : end;
-    sum += series.prices[i].price.value * std::max(0.0, until - series.prices[i].time.count());
+  for (std::size_t i = 0; i < prices.size(); ++i) {
+    const double until = i + 1 < prices.size() ? prices[i + 1].time.count() : end;
+    sum += prices[i].price.value * std::max(0.0, until - prices[i].time.count());
   }
-  const double span = series.prices.empty() ? 0 : end - series.prices.front().time.count();
+  const double span = prices.empty() ? 0 : end - prices.front().time.count();
   return span > 0 && sum > 0 ? sum / span : 1;
 }
 
@@ -100,104 +98,65 @@ Result<std::vector<Pool>> pools_of(const std::vector<PlanLine>& cluster, const T
       pools.push_back({.sources = std::move(sources), .lines = {i}});
     }
   }
-  for (Pool& pool : pools) {
-    int wanted = 0;
-    for (const std::size_t line : pool.lines) wanted += cluster[line].count;
-    Trace several;
-    for (const Series* series : pool.sources) several.series.push_back(*series);
-    pool.held = capped(several.series.size() == 1 ? several.series.front() : merged(several), wanted);
-    pool.mean_price = mean_price(pool.held, trace.duration.count());
-  }
   return pools;
 }
 
-/// Something that happens to one pool.
-struct Happening {
-  double time = 0;
-  std::size_t pool = 0;
-  const Change* change = nullptr;
-  const PricePoint* price = nullptr;
-};
+MachineKind kind_of(const PlanLine& line) { return {line.type, line.zone, line.market}; }
 
-std::vector<Happening> happenings(const std::vector<Pool>& pools) {
-  std::vector<Happening> all;
-  for (std::size_t p = 0; p < pools.size(); ++p) {
-    for (const Change& change : pools[p].held.changes)
-      all.push_back({.time = change.time.count(), .pool = p, .change = &change});
-    for (const PricePoint& point : pools[p].held.prices)
-      all.push_back({.time = point.time.count(), .pool = p, .price = &point});
+Supply supply_of(const Pool& pool, const std::vector<PlanLine>& cluster, Seconds duration) {
+  Trace several;
+  for (const Series* series : pool.sources) several.series.push_back(*series);
+  const Series whole = several.series.size() == 1 ? several.series.front() : merged(several);
+  const double mean = mean_price(whole.prices, duration.count());
+  Supply supply;
+  int wanted = 0;
+  for (const std::size_t at : pool.lines) {
+    const PlanLine& line = cluster[at];
+    wanted += line.count;
+    supply.lines.push_back({.kind = kind_of(line), .most = line.count, .price = line.rate});
+    for (const PricePoint& point : whole.prices)
+      supply.lines.back().prices.push_back({point.time, line.rate * (point.price.value / mean)});
   }
-  std::stable_sort(all.begin(), all.end(), [](const Happening& a, const Happening& b) { return a.time < b.time; });
-  return all;
+  supply.changes = capped(whole, wanted).changes;
+  return supply;
 }
 
 }  // namespace
 
-Result<Holdings> holdings(const std::vector<PlanLine>& cluster, const Trace& trace) {
-  const auto pools = pools_of(cluster, trace);
+Result<Scene> scene_of(const PlanOption& option, const Trace& trace) {
+  const auto pools = pools_of(option.cluster, trace);
   if (!pools) return unexpected(pools.error());
-  Holdings result{.duration = trace.duration.count()};
-  Holdings::Moment now;
-  for (const PlanLine& line : cluster) {
-    now.counts.push_back(line.market == Market::spot ? 0 : line.count);
-    now.rates.push_back(line.rate.value);
-  }
-  result.moments.push_back(now);
-  for (const Happening& next : happenings(*pools)) {
-    if (next.time >= result.duration) break;
-    if (next.time > now.time) now.changed = false;
-    now.time = std::max(0.0, next.time);
-    const Pool& pool = (*pools)[next.pool];
-    int left = next.change != nullptr ? next.change->available : 0;
-    for (const std::size_t line : pool.lines) {
-      if (next.price != nullptr) {
-        now.rates[line] = cluster[line].rate.value * next.price->price.value / pool.mean_price;
-        continue;
-      }
-      now.counts[line] = std::min(cluster[line].count, left);
-      left -= now.counts[line];
+  Scene scene{.standing = UsdPerHour{option.hourly}, .duration = trace.duration};
+  for (const Pool& pool : *pools) scene.supplies.push_back(supply_of(pool, option.cluster, trace.duration));
+  for (const PlanLine& line : option.cluster) {
+    // What the plan pays besides its workers: its servers.
+    scene.standing = scene.standing - line.rate * static_cast<double>(line.count);
+    if (line.market == Market::spot) {
+      scene.most += line.count;
+    } else {
+      scene.rented.push_back({.kind = kind_of(line), .price = line.rate, .count = line.count});
     }
-    now.changed = now.changed || next.change != nullptr;
-    if (result.moments.back().time == now.time) result.moments.pop_back();
-    result.moments.push_back(now);
   }
-  return result;
+  scene.standing = std::max(scene.standing, UsdPerHour{});
+  return scene;
 }
 
 namespace {
 
-/// USD/h of what is held, and of the servers, which stay.
-double hourly(const PlanOption& option, const Holdings::Moment& moment) {
-  double sum = option.hourly;
-  for (std::size_t i = 0; i < option.cluster.size(); ++i)
-    sum += moment.counts[i] * moment.rates[i] - option.cluster[i].count * option.cluster[i].rate.value;
-  return std::max(0.0, sum);
-}
-
-/// Share of the job per second, by what is there; every mix is predicted once.
-class Pace {
+/// Share of the job per second, by what trains; every mix is predicted once.
+class LinePace {
  public:
-  Pace(const PlanOption& option, const Problem& problem, std::size_t server)
-      : problem_(problem), server_(server), evaluator_(problem), kinds_(option.cluster.size()) {
-    for (std::size_t i = 0; i < option.cluster.size(); ++i) {
-      const auto offers = [&](const Kind& kind) {
-        return std::any_of(kind.ladder.begin(), kind.ladder.end(),
-                           [&](const Offer& offer) { return offer.type == option.cluster[i].type; });
-      };
-      const auto kind = std::find_if(problem.kinds.begin(), problem.kinds.end(), offers);
-      MAYFLY_CHECK(kind != problem.kinds.end(), "every line of a plan is of a kind of its problem");
-      kinds_[i] = static_cast<std::size_t>(kind - problem.kinds.begin());
+  LinePace(const Scene& scene, const Problem& problem, std::size_t server)
+      : problem_(problem), server_(server), evaluator_(problem) {
+    for (const Supply& supply : scene.supplies) {
+      for (const Supply::Line& line : supply.lines) add(line.kind.type);
     }
+    for (const Rented& rented : scene.rented) add(rented.kind.type);
   }
 
   double operator()(const std::vector<int>& lines) {
     std::vector<int> counts(problem_.kinds.size());
-    int machines = 0;
-    for (std::size_t i = 0; i < lines.size(); ++i) {
-      counts[kinds_[i]] += lines[i];
-      machines += lines[i];
-    }
-    if (machines < std::max(1, problem_.fewest)) return 0;
+    for (std::size_t i = 0; i < lines.size(); ++i) counts[kinds_[i]] += lines[i];
     const auto [known, fresh] = paces_.try_emplace(std::move(counts), 0);
     Candidate made;
     if (fresh && evaluator_.evaluate(known->first, server_, made)) {
@@ -208,83 +167,52 @@ class Pace {
   }
 
  private:
+  void add(const std::string& type) {
+    const auto offers = [&](const Kind& kind) {
+      return std::any_of(kind.ladder.begin(), kind.ladder.end(),
+                         [&](const Offer& offer) { return offer.type == type; });
+    };
+    const auto kind = std::find_if(problem_.kinds.begin(), problem_.kinds.end(), offers);
+    MAYFLY_CHECK(kind != problem_.kinds.end(), "every line of a plan is of a kind of its problem");
+    kinds_.push_back(static_cast<std::size_t>(kind - problem_.kinds.begin()));
+  }
+
   const Problem& problem_;
   std::size_t server_;
   Evaluator evaluator_;
-  std::vector<std::size_t> kinds_;
+  std::vector<std::size_t> kinds_{};  ///< of the problem, by line of the scene
   std::map<std::vector<int>, double> paces_{};
 };
 
 }  // namespace
 
-Course mixed_course(const PlanOption& option, const Problem& problem, const Candidate& candidate,
-                    const Holdings& holdings, Seconds recovery) {
-  Pace pace(option, problem, candidate.server);
-  return course_of(option, holdings, [&](const std::vector<int>& counts) { return pace(counts); }, recovery);
+PaceOf pace_of(const Scene& scene, const Problem& problem, std::size_t server) {
+  return [pace = LinePace(scene, problem, server)](const std::vector<int>& lines) mutable { return pace(lines); };
 }
 
-Course course_of(const PlanOption& option, const Holdings& holdings, const PaceOf& pace, Seconds recovery) {
-  std::vector<Course::Point> points{{}};
-  double ready = 0;
-  for (std::size_t i = 0; i < holdings.moments.size(); ++i) {
-    const Holdings::Moment& moment = holdings.moments[i];
-    const double end = i + 1 < holdings.moments.size() ? holdings.moments[i + 1].time : holdings.duration;
-    // What is there when the trace begins has come before.
-    if (moment.changed && moment.time > 0) ready = moment.time + recovery.count();
-    const double speed = pace(moment.counts);
-    const double price = hourly(option, moment) / 3600;
-    const double resumed = std::clamp(ready, moment.time, end);
-    for (const auto& [to, rate] : {std::pair(resumed, 0.0), std::pair(end, speed)}) {
-      const Course::Point& last = points.back();
-      const double span = to - last.time;
-      if (span > 0) points.push_back({to, last.done + rate * span, last.spent + price * span});
-    }
-  }
-  return Course(std::move(points));
-}
-
-Course shaped_course(const PlanOption& option, const Holdings& holdings, const Job& job, const ReplayOptions& options) {
-  Series series{.type = job.type};
-  int planned = 0;
-  for (const PlanLine& line : option.cluster) planned += line.count;
-  int before = 0;
-  for (const Holdings::Moment& moment : holdings.moments) {
-    int now = 0;
-    for (const int count : moment.counts) now += count;
-    if (now == before && !series.changes.empty()) continue;
-    series.changes.push_back({.time = Seconds(moment.time),
-                              .added = std::max(0, now - before),
-                              .removed = std::max(0, before - now),
-                              .available = now});
-    before = now;
-  }
+Course course_of(const Scene& scene, const Job& job, const ReplayOptions& options, double work) {
   ReplayOptions recorded = options;
   recorded.milestones = true;
-  const Replay run = replay(series, Seconds(holdings.duration), job, recorded);
-  const auto shape = job.shapes.best(planned);
-  const double samples = shape ? option.time * job.shapes.speed(*shape) : 0;
-  // Money by what is held, work by what the replay had committed; the points of both.
+  const Replay run = replay(scene, job, recorded);
   std::map<double, Course::Point> points;
-  std::vector<Course::Point> money{{}};
-  for (std::size_t i = 0; i < holdings.moments.size(); ++i) {
-    const double end = i + 1 < holdings.moments.size() ? holdings.moments[i + 1].time : holdings.duration;
-    const double span = end - money.back().time;
-    if (span > 0) money.push_back({end, 0, money.back().spent + hourly(option, holdings.moments[i]) / 3600 * span});
+  std::vector<Course::Point> done{{}};
+  std::vector<Course::Point> spent{{}};
+  const auto put = [](std::vector<Course::Point>& into, const Course::Point& point) {
+    if (point.time <= into.back().time) into.pop_back();
+    into.push_back(point);
+  };
+  for (const Milestone& at : run.milestones) put(done, {at.time.count(), at.samples, 0});
+  for (const Spending& at : run.spendings) put(spent, {at.time.count(), 0, at.spent.value});
+  const double end = scene.duration.count();
+  for (auto* part : {&done, &spent}) {
+    if (part->back().time < end) part->push_back({end, part->back().done, part->back().spent});
   }
-  std::vector<Course::Point> work{{}};
-  for (const Milestone& milestone : run.milestones) {
-    if (milestone.time.count() <= work.back().time) {
-      work.back().done = milestone.samples;
-    } else {
-      work.push_back({milestone.time.count(), milestone.samples, 0});
-    }
-  }
-  if (work.back().time < holdings.duration) work.push_back({holdings.duration, work.back().done, 0});
-  for (std::size_t i = work.size() - 1; i-- > 0;) work[i].done = std::min(work[i].done, work[i + 1].done);
-  for (Course::Point& point : work) point.done = samples > 0 ? point.done / samples : 0;
-  const Course by_work(work);
-  const Course by_money(money);
-  for (const auto* part : {&work, &money}) {
+  // What is lost again later does not count to begin with.
+  for (std::size_t i = done.size() - 1; i-- > 0;) done[i].done = std::min(done[i].done, done[i + 1].done);
+  for (Course::Point& point : done) point.done = work > 0 ? point.done / work : 0;
+  const Course by_work(done);
+  const Course by_money(spent);
+  for (const auto* part : {&done, &spent}) {
     for (const Course::Point& point : *part)
       points[point.time] = {point.time, by_work.at(point.time).done, by_money.at(point.time).spent};
   }

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <vector>
 
@@ -35,35 +34,18 @@ class Course {
   std::vector<Point> points_;
 };
 
-/// Machines of a plan's lines, as the trace lets it have them. On-demand lines are always there. A spot line takes from
-/// the series of its type: of its zone where the trace has that zone, else of all zones together; a series without type
-/// stands for every type. Lines that draw on the same series share it, the first line first. Prices are the plan's, and
-/// move as the trace's do where a line draws on one series with prices.
-struct Holdings {
-  struct Moment {
-    double time = 0;
-    std::vector<int> counts{};    ///< by line of the cluster
-    std::vector<double> rates{};  ///< USD/h of one, by line
-    bool changed = false;         ///< machines came or went, even where as many came as went
-  };
-  std::vector<Moment> moments{};  ///< rising times, the first at 0
-  double duration = 0;
-};
-/// Fails where the trace has nothing to say of a line's type; the message names what it has.
-Result<Holdings> holdings(const std::vector<PlanLine>& cluster, const Trace& trace);
+/// A plan's machines, as the trace lets it have them. On-demand lines are always there. A spot line takes from the
+/// series of its type: of its zone where the trace has that zone, else of all zones together; a series without type
+/// stands for every type. Lines that draw on the same series share it. Prices are the plan's, and move as the trace's
+/// do where a line draws on one series with prices. Fails where the trace has nothing to say of a line's type; the
+/// message names what it has.
+Result<Scene> scene_of(const PlanOption& option, const Trace& trace);
 
-/// Share of the job done per second by so many machines of each line.
-using PaceOf = std::function<double(const std::vector<int>&)>;
+/// At the speed predicted for exactly what trains, in shares of the job, so that mixes which need different numbers of
+/// steps can follow each other. `problem` must outlive the result.
+PaceOf pace_of(const Scene& scene, const Problem& problem, std::size_t server);
 
-/// Training with whatever is there; each change stops it for `recovery`. Servers are paid all the time.
-Course course_of(const PlanOption& option, const Holdings& holdings, const PaceOf& pace, Seconds recovery);
-
-/// At the speed predicted for exactly what is there. Work is counted in shares of the job, so that mixes which need
-/// different numbers of steps can follow each other.
-Course mixed_course(const PlanOption& option, const Problem& problem, const Candidate& candidate,
-                    const Holdings& holdings, Seconds recovery);
-
-/// The same for a job with shapes: one replay of the controller over the whole trace.
-Course shaped_course(const PlanOption& option, const Holdings& holdings, const Job& job, const ReplayOptions& options);
+/// One replay of the controller over the whole scene. `work`: of a whole job, in samples or in what the pace is in.
+Course course_of(const Scene& scene, const Job& job, const ReplayOptions& options, double work);
 
 }  // namespace mayfly

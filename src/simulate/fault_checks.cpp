@@ -41,13 +41,24 @@ void FaultChecks::before(Seconds now, const Event& event) {
   if (std::holds_alternative<Tick>(event) && wake_ && *wake_ <= now) wake_.reset();
 }
 
+/// The first order for exactly this kind, else for its type, else for its market.
+void FaultChecks::fill_order(const Joined& joined) {
+  const auto first = [&](auto alike) { return std::find_if(orders_.begin(), orders_.end(), alike); };
+  auto order = first([&](const auto& o) { return o.second == MachineKind{joined.type, joined.zone, joined.market}; });
+  const auto of_market = [&](const auto& o) { return o.second.market == joined.market; };
+  if (order == orders_.end())
+    order = first([&](const auto& o) { return of_market(o) && o.second.type == joined.type; });
+  if (order == orders_.end()) order = first(of_market);
+  if (order != orders_.end()) orders_.erase(order);
+}
+
 void FaultChecks::hear(const Event& event) {
   if (const auto* joined = std::get_if<Joined>(&event)) {
     Told& told = told_[joined->worker];
     if (!told.joined) told.as = *joined;
     const bool news = !told.joined && !told.lost && !told.released && !finished_;
     if (news && joined->since) spent_ += joined->price * (now_ - *joined->since);
-    if (!told.joined && !told.lost && joined->market == Market::on_demand && !orders_.empty()) orders_.pop_front();
+    if (!told.joined && !told.lost) fill_order(*joined);
     told.joined = true;
   } else if (const auto* notice = std::get_if<Notice>(&event)) {
     told_[notice->worker].noticed = true;
@@ -61,7 +72,7 @@ void FaultChecks::hear(const Event& event) {
     if (!finished_) spent_ += charged->cost;
   } else if (const auto* priced = std::get_if<Priced>(&event)) {
     for (auto& [id, told] : told_) {
-      if (told.as.market == Market::spot && told.as.type == priced->type && told.as.zone == priced->zone)
+      if (told.as.market == priced->market && told.as.type == priced->type && told.as.zone == priced->zone)
         told.as.price = priced->price;
     }
   }
@@ -134,8 +145,15 @@ void FaultChecks::raise(std::int64_t generation) {
 
 void FaultChecks::obey(const Acquire& command) {
   require(!finished_ && command.count > 0, fmt::format("{} machines ordered", command.count));
-  while (!orders_.empty() && orders_.front() + patience_ <= now_) orders_.pop_front();
-  orders_.insert(orders_.end(), static_cast<std::size_t>(std::max(0, command.count)), now_);
+  const auto offered = [&](const Offer& offer) {
+    return command.kind == MachineKind{offer.type, offer.zone, offer.market} && command.count <= offer.limit;
+  };
+  require(
+      offers_.empty() ? command.kind == MachineKind{.market = Market::on_demand}
+                      : std::any_of(offers_.begin(), offers_.end(), offered),
+      fmt::format("{} x {} in {} ordered, which is not on offer", command.count, command.kind.type, command.kind.zone));
+  std::erase_if(orders_, [&](const auto& order) { return order.first + patience_ <= now_; });
+  orders_.insert(orders_.end(), static_cast<std::size_t>(std::max(0, command.count)), {now_, command.kind});
   const int expected = usable(Market::spot) + usable(Market::on_demand) + static_cast<int>(orders_.size());
   require(expected <= shapes_.most_machines(),
           fmt::format("{} machines there or ordered, none needs so many", expected));

@@ -1,9 +1,9 @@
 #pragma once
 
-#include <deque>
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "control/controller.h"
@@ -22,8 +22,12 @@ struct TrainedStep {
 /// Shares no code with the controller.
 class FaultChecks {
  public:
-  FaultChecks(const Shapes& shapes, const ControllerOptions& options)
-      : shapes_(shapes), promise_(options.promise), patience_(options.patience), save_(options.save_at_target) {}
+  FaultChecks(const Shapes& shapes, const ControllerOptions& options, const std::vector<Offer>& offers)
+      : shapes_(shapes),
+        promise_(options.promise),
+        patience_(options.patience),
+        save_(options.save_at_target),
+        offers_(offers) {}
 
   /// Before the controller is told: money flows up to `now`, and an overrun must have been seen coming.
   void before(Seconds now, const Event& event);
@@ -55,6 +59,7 @@ class FaultChecks {
   };
 
   void hear(const Event& event);
+  void fill_order(const Joined& joined);
   void obey(const Acquire& command);
   void obey(const Release& command);
   void obey(const Assign& command);
@@ -76,12 +81,13 @@ class FaultChecks {
   const Shapes& shapes_;
   Promise promise_;
   Seconds patience_;
-  bool save_;              ///< the target
+  bool save_;  ///< the target
+  std::vector<Offer> offers_;
   double saved_ = 0;       ///< by checkpoints of what was committed
   bool assigned_ = false;  ///< somebody trains
   bool asked_ = false;     ///< for a checkpoint, since the target was reached by those assigned
   bool saved_target_ = false;
-  std::deque<Seconds> orders_{};  ///< not filled yet
+  std::vector<std::pair<Seconds, MachineKind>> orders_{};  ///< not filled yet
   std::map<WorkerId, Told> told_{};
   std::vector<TrainedStep> ledger_{};
   int state_ = 0;  ///< the step that made the state at the ledger's end

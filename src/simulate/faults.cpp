@@ -21,7 +21,9 @@ constexpr Seconds kAftermath{200};
 /// Messages of a storm that somebody repeats arrive within this time.
 constexpr double kLongestDelay = 90;
 constexpr std::size_t kMostUnanswered = 4;
-const std::string kType = "p3.2xlarge";
+/// Of the market, in each of which the weather is its own.
+const std::vector<MachineKind> kSpot{
+    {"p3.2xlarge", "a", Market::spot}, {"p3.2xlarge", "b", Market::spot}, {"g5.xlarge", "a", Market::spot}};
 
 /// Tables of data parallelism, of pipelines, with gaps and an uneven shape, and with a single one; one shape in six is
 /// slower than it should be, as measured tables have it.
@@ -45,6 +47,11 @@ Scenario drawn_scenario(Rng& rng, PolicyName policy) {
   if (rng.chance(0.4)) options.promise.samples = 100.0 * (1 + rng.below(300));
   if (rng.chance(0.6)) options.promise.deadline = Seconds(600 + rng.below(3000));
   if (rng.chance(0.3)) options.promise.budget = Usd{0.05 * (1 + rng.below(60))};
+  for (const Offer& offer : {Offer{.type = "p3.2xlarge", .zone = "a", .rate = {3.06}, .limit = 2},
+                             Offer{.type = "p3.2xlarge", .zone = "b", .rate = {3.4}, .limit = 6},
+                             Offer{.type = "g5.xlarge", .zone = "a", .rate = {1}, .limit = 1}}) {
+    if (rng.chance(0.5)) scenario.offers.push_back(offer);
+  }
   // A deadline policy with nothing to hold is another persist.
   if (policy == PolicyName::deadline && !options.promise.samples) options.promise.samples = 20'000;
   options.save_at_target = options.promise.samples && rng.chance(0.5);
@@ -59,20 +66,20 @@ class FaultWorld {
         shapes_(scenario_.shapes, scenario_.speeds),
         costs_(MigrationCosts::constant(shapes_, scenario_.change)),
         controller_(make_controller(scenario_, shapes_, costs_)),
-        checks_(shapes_, scenario_.options),
+        checks_(shapes_, scenario_.options, scenario_.offers),
         least_(least_machines(policy)) {}
 
   FaultRun run() {
     for (int round = 0; round < 2; ++round) {
       storm_ = true;
       const Seconds calm = now_ + kStorm;
-      for (int i = rng_.below(scenario_.options.most_machines + 2); i > 0; --i) machine_comes(Market::spot);
+      for (int i = rng_.below(scenario_.options.most_machines + 2); i > 0; --i) machine_comes(some_kind());
       weather(calm);
       run_until(calm);
       storm_ = false;
       run_until(calm + kAftermath);
       // Rented ones may be given back: a policy that is ahead of the clock waits for the market.
-      for (int there = checks_.usable(Market::spot); there < least_; ++there) machine_comes(Market::spot);
+      for (int there = checks_.usable(Market::spot); there < least_; ++there) machine_comes(some_kind());
       const int commits = checks_.commits();
       run_until(calm + kCalm);
       if (!broken() && !checks_.finished() && checks_.commits() == commits)
@@ -159,11 +166,11 @@ class FaultWorld {
     for (Seconds time = now_; time < end; time += Seconds(rng_.exponential(25))) {
       at(time, [this] {
         const int draw = rng_.below(10);
-        if (draw < 3) machine_comes(Market::spot);
+        if (draw < 3) machine_comes(some_kind());
         if (draw >= 3 && draw < 6) machine_dies(some_machine(Market::spot));
         if (draw >= 6 && draw < 8) notice(some_machine(Market::spot));
-        if (draw == 8) send_once(Priced{kType, "a", {0.2 + rng_.uniform()}});
-        if (draw == 8 && rng_.chance(0.2)) send_once(Charged{kType, "a", {0.01 * rng_.uniform()}});
+        if (draw == 8) price_changes();
+        if (draw == 8 && rng_.chance(0.2)) send_once(Charged{"p3.2xlarge", "a", {0.01 * rng_.uniform()}});
         if (draw == 9) mishap();
       });
     }
@@ -179,7 +186,7 @@ class FaultWorld {
       case 2:
         machines_[++last_worker_] = {.alive = false};  // died before it could say that it was there, or after
         send(Lost{last_worker_});
-        if (rng_.chance(0.5)) send(joined(last_worker_, Market::spot));
+        if (rng_.chance(0.5)) send(joined(last_worker_, some_kind()));
         break;
       case 3:
         if (scenario_.options.promise.samples) send_once(Estimated{checks_.end() * (0.5 + 2 * rng_.uniform())});
@@ -203,15 +210,25 @@ class FaultWorld {
     if (alive.empty()) return std::nullopt;
     return alive[static_cast<std::size_t>(rng_.below(static_cast<int>(alive.size())))];
   }
-  Joined joined(WorkerId worker, Market market) {
-    const double price = market == Market::spot ? 0.2 + rng_.uniform() : 3.06;
-    Joined event{.worker = worker, .type = kType, .zone = "a", .market = market, .price = {price}};
+  const MachineKind& some_kind() { return kSpot[static_cast<std::size_t>(rng_.below(static_cast<int>(kSpot.size())))]; }
+  void price_changes() {
+    if (scenario_.offers.empty() || rng_.chance(0.7)) {
+      const MachineKind& kind = some_kind();
+      return send_once(Priced{kind.type, kind.zone, {0.2 + rng_.uniform()}});
+    }
+    const Offer& offer =
+        scenario_.offers[static_cast<std::size_t>(rng_.below(static_cast<int>(scenario_.offers.size())))];
+    send_once(Priced{offer.type, offer.zone, {1 + 3 * rng_.uniform()}, Market::on_demand});
+  }
+  Joined joined(WorkerId worker, const MachineKind& kind) {
+    const double price = kind.market == Market::spot ? 0.2 + rng_.uniform() : 3.06;
+    Joined event{.worker = worker, .type = kind.type, .zone = kind.zone, .market = kind.market, .price = {price}};
     if (rng_.chance(0.5)) event.since = now_ - Seconds(rng_.below(60));
     return event;
   }
-  void machine_comes(Market market) {
-    machines_[++last_worker_] = {.market = market};
-    send(joined(last_worker_, market));
+  void machine_comes(const MachineKind& kind) {
+    machines_[++last_worker_] = {.market = kind.market};
+    send(joined(last_worker_, kind));
   }
   void machine_dies(std::optional<WorkerId> worker) {
     if (!worker || !machines_.at(*worker).alive) return;
@@ -231,8 +248,16 @@ class FaultWorld {
   void obey(const Acquire& command) {
     for (int i = 0; i < command.count; ++i) {
       if (!storm_ || !rng_.chance(0.25))
-        at(now_ + Seconds(storm_ ? rng_.exponential(200) : 30), [this] { machine_comes(Market::on_demand); });
+        at(now_ + Seconds(storm_ ? rng_.exponential(200) : 30),
+           [this, kind = delivered(command.kind)] { machine_comes(kind); });
     }
+  }
+  /// As a rule what was ordered; now and then in another zone, or of another type that somebody found cheaper.
+  MachineKind delivered(MachineKind kind) {
+    if (kind.type.empty()) kind = {"p3.2xlarge", "a", kind.market};
+    if (rng_.chance(0.1)) kind.zone = "c";
+    if (rng_.chance(0.1)) kind.type = "g4dn.xlarge";
+    return kind;
   }
   void obey(const Release& command) {
     const auto found = machines_.find(command.worker);

@@ -1,8 +1,10 @@
 #include "simulate/replay.h"
 
 #include <algorithm>
+#include <cmath>
+#include <deque>
 #include <limits>
-#include <list>
+#include <map>
 
 #include "base/check.h"
 #include "base/rng.h"
@@ -12,35 +14,68 @@ namespace {
 
 constexpr Seconds kNeverEnds{std::numeric_limits<double>::infinity()};
 
+/// Where the market is.
+MachineKind on_demand_kind(const Scene& scene, const Job& job) {
+  return {job.type, scene.supplies.size() == 1 ? scene.supplies[0].lines[0].kind.zone : "", Market::on_demand};
+}
+
+/// The machines of one supply, as a replay goes on.
+struct Spring {
+  explicit Spring(const Supply& supply, std::size_t first) : first_line(first), held(supply.lines.size()) {
+    for (const Supply::Line& line : supply.lines) {
+      prices.push_back(line.price);
+      prices_at.push_back(0);
+    }
+  }
+
+  std::size_t first_line;  ///< of the scene
+  std::size_t changes_at = 0;
+  std::vector<UsdPerHour> prices{};      ///< by line, now
+  std::vector<std::size_t> prices_at{};  ///< by line: the next
+  std::vector<int> held;                 ///< by line
+  std::vector<WorkerId> machines{};
+  int offered = 0;  ///< by the market, those held included
+  double due = 0;   ///< losses that are ours by share, not yet suffered
+};
+
+/// A machine that is held.
+struct Place {
+  std::size_t line = 0;    ///< of the scene; beyond its lines: ordered on the way
+  Spring* from = nullptr;  ///< nothing: on demand
+};
+
 /// The machines, the clock and the training that the controller commands.
 class World {
  public:
-  World(const Series& series, Seconds duration, const Job& job, const ReplayOptions& options)
-      : series_(series),
-        duration_(duration),
+  World(const Scene& scene, const Job& job, const ReplayOptions& options)
+      : scene_(scene),
         job_(job),
         options_(options),
         physics_(job.shapes, job.costs, job.global_batch, options.figures),
         rng_(options.seed),
-        controller_(job.shapes, make_policy(options.policy, job.shapes, job.costs, policy_options()),
-                    {.promise = options.promise, .most_machines = job.shapes.most_machines()}) {
+        controller_(
+            job.shapes, make_policy(options.policy, job.shapes, job.costs, policy_options()),
+            {.promise = options.promise, .most_machines = job.shapes.most_machines(), .standing = scene.standing}) {
     controller_.keep_journal(options.journal);
-    price_ = job.spot;
+    for (const Supply& supply : scene.supplies) {
+      springs_.emplace_back(supply, lines_);
+      lines_ += supply.lines.size();
+    }
   }
 
   Replay run() {
-    if (options_.policy == PolicyName::on_demand) {
-      for (int i = 0; i < most_machines(); ++i) join(Market::on_demand, job_.on_demand);
-      changes_at_ = series_.changes.size();
+    for (const Rented& rented : scene_.rented) {
+      for (int i = 0; i < rented.count; ++i) join(rented.kind, rented.price, {.line = lines_});
+      ++lines_;
     }
     while (!controller_.finished()) {
       const Seconds next = next_time();
-      if (next >= duration_) break;
+      if (next >= scene_.duration) break;
       advance(next);
       happen();
       note();
     }
-    if (!controller_.finished()) advance(duration_);
+    if (!controller_.finished()) advance(scene_.duration);
     note();
     controller_.step(now_, Tick{});
     result_.samples = controller_.committed();
@@ -53,23 +88,45 @@ class World {
 
  private:
   PolicyOptions policy_options() const {
-    // With a deadline machines on demand may fill up what the trace never had.
-    const int most = options_.promise.deadline ? job_.shapes.most_machines() : most_machines();
-    return {.interval = options_.interval, .lookahead = options_.lookahead, .most_machines = most};
+    // With a deadline machines on demand may fill up what the market never had.
+    int most = options_.promise.deadline ? job_.shapes.most_machines() : peak(scene_);
+    for (const Rented& rented : scene_.rented) most += rented.count;
+    PolicyOptions options{.interval = options_.interval,
+                          .lookahead = options_.lookahead,
+                          .most_machines = std::min(most, job_.shapes.most_machines())};
+    if (job_.on_demand) {
+      const MachineKind kind = on_demand_kind(scene_, job_);
+      options.offers = {{.type = kind.type,
+                         .market = kind.market,
+                         .zone = kind.zone,
+                         .rate = *job_.on_demand,
+                         .limit = job_.shapes.most_machines()}};
+    }
+    return options;
   }
-  int most_machines() const {
-    int most = 0;
-    for (const Change& change : series_.changes) most = std::max(most, change.available);
-    return std::min(most, job_.shapes.most_machines());
+  int held() const { return static_cast<int>(places_.size()); }
+  int of_market() const {
+    int sum = 0;
+    for (const Spring& spring : springs_) sum += static_cast<int>(spring.machines.size());
+    return sum;
   }
-  int held() const { return static_cast<int>(spot_.size() + on_demand_.size()); }
-  double speed() const { return shape_ ? physics_.speed(mechanism_, *shape_, held()) : 0; }
+  double speed() const {
+    if (!shape_) return 0;
+    return scene_.pace ? pace_ : physics_.speed(mechanism_, *shape_, held());
+  }
 
   Seconds next_time() const {
     Seconds next = wake_.value_or(kNeverEnds);
-    if (changes_at_ < series_.changes.size()) next = std::min(next, series_.changes[changes_at_].time);
-    if (prices_at_ < series_.prices.size() && !spot_.empty()) next = std::min(next, series_.prices[prices_at_].time);
-    if (!orders_.empty()) next = std::min(next, orders_.front());
+    for (std::size_t s = 0; s < springs_.size(); ++s) {
+      const Spring& spring = springs_[s];
+      const Supply& supply = scene_.supplies[s];
+      if (spring.changes_at < supply.changes.size()) next = std::min(next, supply.changes[spring.changes_at].time);
+      for (std::size_t l = 0; l < supply.lines.size() && !spring.machines.empty(); ++l) {
+        const auto& prices = supply.lines[l].prices;
+        if (spring.prices_at[l] < prices.size()) next = std::min(next, prices[spring.prices_at[l]].time);
+      }
+    }
+    if (!orders_.empty()) next = std::min(next, orders_.front().first);
     if (options_.promise.samples && speed() > 0) {
       const double left = *options_.promise.samples - controller_.committed();
       next = std::min(next, std::max(now_, ready_) + Seconds(std::max(0.0, left) / speed()));
@@ -90,7 +147,7 @@ class World {
     time.useful += busy * trained * (1 - shadowing);
     time.redundant += busy * trained * shadowing;
     now_ = to;
-    if (trained <= 0) return;
+    if (trained <= 0) return mark_money();
     mark(to - Seconds(trained));
     since_checkpoint_ += Seconds(trained);
     if (since_checkpoint_ >= options_.figures.checkpoint_every) {
@@ -104,7 +161,11 @@ class World {
     }
     tell(StepCommitted{generation_, controller_.committed(), samples});
     mark(to);
-    if (options_.milestones) result_.spendings.push_back({to, controller_.spent()});
+    mark_money();
+  }
+
+  void mark_money() {
+    if (options_.milestones) result_.spendings.push_back({now_, controller_.spent_by(now_)});
   }
 
   void mark(Seconds time) {
@@ -113,15 +174,18 @@ class World {
 
   /// Everything due now: losses before arrivals, and the controller's own time last, when all of it is known.
   void happen() {
-    while (prices_at_ < series_.prices.size() && series_.prices[prices_at_].time <= now_) {
-      price_ = series_.prices[prices_at_++].price;
-      tell(Priced{job_.type, series_.zone, price_});
+    for (std::size_t s = 0; s < springs_.size(); ++s) change_prices(springs_[s], scene_.supplies[s]);
+    for (std::size_t s = 0; s < springs_.size(); ++s) {
+      const auto& changes = scene_.supplies[s].changes;
+      Spring& spring = springs_[s];
+      while (spring.changes_at < changes.size() && changes[spring.changes_at].time <= now_)
+        weather(spring, changes[spring.changes_at++]);
     }
-    while (changes_at_ < series_.changes.size() && series_.changes[changes_at_].time <= now_)
-      weather(series_.changes[changes_at_++]);
-    while (!orders_.empty() && orders_.front() <= now_) {
+    take_what_is_offered();
+    while (!orders_.empty() && orders_.front().first <= now_) {
+      const MachineKind kind = orders_.front().second;
       orders_.pop_front();
-      join(Market::on_demand, job_.on_demand);
+      join(kind, *job_.on_demand, {.line = lines_});
     }
     if (wake_ && *wake_ <= now_) {
       wake_.reset();
@@ -129,22 +193,74 @@ class World {
     }
   }
 
-  void weather(const Change& change) {
-    result_.preemptions += change.removed;
-    for (int i = 0; i < change.removed && !spot_.empty(); ++i) {
-      const auto victim = static_cast<std::size_t>(rng_.below(static_cast<int>(spot_.size())));
-      const WorkerId worker = spot_[victim];
-      spot_.erase(spot_.begin() + static_cast<std::ptrdiff_t>(victim));
-      tell(Lost{worker});
+  void change_prices(Spring& spring, const Supply& supply) {
+    for (std::size_t l = 0; l < supply.lines.size(); ++l) {
+      const Supply::Line& line = supply.lines[l];
+      for (std::size_t& at = spring.prices_at[l]; at < line.prices.size() && line.prices[at].time <= now_; ++at) {
+        spring.prices[l] = line.prices[at].price;
+        tell(Priced{line.kind.type, line.kind.zone, spring.prices[l]});
+      }
     }
-    for (int i = 0; i < change.added; ++i) join(Market::spot, price_);
   }
 
-  void join(Market market, UsdPerHour price) {
+  void weather(Spring& spring, const Change& change) {
+    // Of machines that are all alike, those held suffer their share.
+    const auto have = static_cast<double>(spring.machines.size());
+    if (spring.offered > 0) spring.due += have / spring.offered * std::min(change.removed, spring.offered);
+    const int hit = std::min(static_cast<int>(have), static_cast<int>(std::floor(spring.due + 1e-9)));
+    spring.due -= hit;
+    result_.preemptions += hit;
+    for (int i = 0; i < hit; ++i) {
+      const auto victim = static_cast<std::size_t>(rng_.below(static_cast<int>(spring.machines.size())));
+      const WorkerId worker = spring.machines[victim];
+      forget(worker);
+      tell(Lost{worker});
+    }
+    spring.offered = std::max(static_cast<int>(spring.machines.size()), spring.offered + change.added - change.removed);
+  }
+
+  /// The cheapest first, as long as there is room.
+  void take_what_is_offered() {
+    for (int room = scene_.most - of_market(); room > 0; --room) {
+      Spring* cheapest = nullptr;
+      std::size_t line = 0;
+      for (std::size_t s = 0; s < springs_.size(); ++s) {
+        Spring& spring = springs_[s];
+        const auto& lines = scene_.supplies[s].lines;
+        if (static_cast<int>(spring.machines.size()) >= spring.offered) continue;
+        std::size_t free = 0;
+        while (free < lines.size() && spring.held[free] >= lines[free].most) ++free;
+        if (free == lines.size()) continue;
+        if (cheapest != nullptr && spring.prices[free] >= cheapest->prices[line]) continue;
+        cheapest = &spring;
+        line = free;
+      }
+      if (cheapest == nullptr) return;
+      const std::size_t s = static_cast<std::size_t>(cheapest - springs_.data());
+      join(scene_.supplies[s].lines[line].kind, cheapest->prices[line],
+           {.line = cheapest->first_line + line, .from = cheapest});
+    }
+  }
+
+  void join(const MachineKind& kind, UsdPerHour price, const Place& place) {
     const WorkerId worker = ++last_worker_;
-    (market == Market::spot ? spot_ : on_demand_).push_back(worker);
+    places_[worker] = place;
+    if (place.from != nullptr) {
+      place.from->machines.push_back(worker);
+      ++place.from->held[place.line - place.from->first_line];
+    }
     ++added_;
-    tell(Joined{worker, job_.type, series_.zone, market, price});
+    tell(Joined{worker, kind.type, kind.zone, kind.market, price});
+  }
+
+  void forget(WorkerId worker) {
+    const auto found = places_.find(worker);
+    if (found == places_.end()) return;
+    if (Spring* from = found->second.from) {
+      std::erase(from->machines, worker);
+      --from->held[found->second.line - from->first_line];
+    }
+    places_.erase(found);
   }
 
   void tell(const Event& event) {
@@ -161,6 +277,7 @@ class World {
     lose(outage.work_lost);
     if (shape_ != to) ++result_.changes;
     if (command.lost > 0 && outage.work_lost.count() > 0) since_checkpoint_ = Seconds(0);
+    if (scene_.pace) pace_ = scene_.pace(lines_of(command.members));
     shape_ = to;
     mechanism_ = command.mechanism;
     generation_ = command.generation;
@@ -168,16 +285,24 @@ class World {
     added_ = 0;
     tell(Expected{ready_});
   }
+  std::vector<int> lines_of(const std::vector<WorkerId>& members) const {
+    std::vector<int> counts(lines_);
+    for (const WorkerId member : members) ++counts[places_.at(member).line];
+    return counts;
+  }
   void obey(const Pause& command) {
     shape_.reset();
     generation_ = command.generation;
   }
   void obey(const Acquire& command) {
-    for (int i = 0; i < command.count; ++i) orders_.push_back(now_ + options_.figures.on_demand_start);
+    MAYFLY_CHECK(job_.on_demand, "what is ordered on demand has a price");
+    for (int i = 0; i < command.count; ++i) orders_.emplace_back(now_ + options_.figures.on_demand_start, command.kind);
   }
   void obey(const Release& command) {
-    std::erase(spot_, command.worker);
-    std::erase(on_demand_, command.worker);
+    const auto found = places_.find(command.worker);
+    if (found == places_.end()) return;
+    if (found->second.from != nullptr) --found->second.from->offered;
+    forget(command.worker);
   }
   void obey(const Wake& command) { wake_ = command.at; }
   void obey(const Finish&) { shape_.reset(); }
@@ -204,24 +329,22 @@ class World {
       moments.push_back(moment);
   }
 
-  const Series& series_;
-  Seconds duration_;
+  const Scene& scene_;
   const Job& job_;
   ReplayOptions options_;
   Physics physics_;
   Rng rng_;
   Controller controller_;
   Seconds now_{};
-  std::size_t changes_at_ = 0;
-  std::size_t prices_at_ = 0;
-  UsdPerHour price_{};
-  std::list<Seconds> orders_{};
-  std::vector<WorkerId> spot_{};
-  std::vector<WorkerId> on_demand_{};
+  std::vector<Spring> springs_{};  ///< of the scene's supplies; does not grow
+  std::size_t lines_ = 0;          ///< of supplies and rented machines
+  std::deque<std::pair<Seconds, MachineKind>> orders_{};
+  std::map<WorkerId, Place> places_{};
   WorkerId last_worker_ = 0;
   int added_ = 0;  ///< since the last assignment
   std::optional<int> shape_{};
   Mechanism mechanism_ = Mechanism::migrate;  ///< of the assignment in force
+  double pace_ = 0;                           ///< likewise, where the scene has one
   std::int64_t generation_ = 0;
   Seconds ready_{};
   Seconds since_checkpoint_{};
@@ -231,9 +354,16 @@ class World {
 
 }  // namespace
 
+Replay replay(const Scene& scene, const Job& job, const ReplayOptions& options) {
+  if (options.policy != PolicyName::on_demand) return World(scene, job, options).run();
+  MAYFLY_CHECK(job.on_demand, "a job that is rented on demand has a price on demand");
+  Scene rented{.standing = scene.standing, .duration = scene.duration};
+  rented.rented = {{.kind = on_demand_kind(scene, job), .price = *job.on_demand, .count = peak(scene)}};
+  return World(rented, job, options).run();
+}
+
 Replay replay(const Series& series, Seconds duration, const Job& job, const ReplayOptions& options) {
-  const Series held = capped(series, job.shapes.most_machines());
-  return World(held, duration, job, options).run();
+  return replay(scene_of(series, duration, job), job, options);
 }
 
 }  // namespace mayfly

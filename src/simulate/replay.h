@@ -6,7 +6,7 @@
 #include "control/controller.h"
 #include "control/job.h"
 #include "simulate/physics.h"
-#include "trace/trace.h"
+#include "simulate/scene.h"
 
 namespace mayfly {
 
@@ -75,8 +75,9 @@ struct Replay {
   std::vector<Spending> spendings{};
 };
 
-/// What would have happened: the controller that will run, driven by the trace with simulated time. Machines beyond the
-/// largest shape are not taken.
+/// What would have happened: the controller that will run, driven by the scene's weather with simulated time. Machines
+/// beyond the largest shape are not taken. The policy on-demand rents as many as the market ever had, and needs none.
+Replay replay(const Scene& scene, const Job& job, const ReplayOptions& options);
 Replay replay(const Series& series, Seconds duration, const Job& job, const ReplayOptions& options);
 
 /// The same by intervals, as Parcae's files are made: a decision each interval, before its event (blind) or on it, with

@@ -149,6 +149,55 @@ TEST(Replay, PaysTheTracesPricesByEventAndByInterval) {
   EXPECT_NEAR(replay_by_interval(series, Seconds(120), job, options).cost.value, 0.6, 1e-9);
 }
 
+/// Up to three machines side by side, one sample a second each.
+Job three_wide() {
+  const Shapes shapes({{1, 1}, {2, 1}, {3, 1}}, {1, 2, 3});
+  return {.shapes = shapes,
+          .costs = MigrationCosts::constant(shapes, Seconds(0)),
+          .type = "a",
+          .spot = {1},
+          .on_demand = UsdPerHour{10}};
+}
+Series machines_in(const std::string& zone, int count, std::vector<PricePoint> prices) {
+  return {.type = "a",
+          .zone = zone,
+          .changes = {{.time = Seconds(0), .added = count, .available = count}},
+          .prices = std::move(prices)};
+}
+
+// An hour: two machines in east at 1, then 4 USD/h, one in west at 2: (2 * 2.5 + 2) USD.
+TEST(Replay, EverySeriesHasItsOwnPrices) {
+  const Trace trace{.duration = Hours(1),
+                    .series = {machines_in("east", 2, {{Seconds(0), {1}}, {Seconds(1800), {4}}}),
+                               machines_in("west", 1, {{Seconds(0), {2}}})}};
+  const Job job = three_wide();
+  const Replay run = replay(scene_of(trace, job), job, {.policy = PolicyName::reactive});
+  EXPECT_NEAR(run.cost.value, 7, 1e-9);
+  EXPECT_NEAR(run.samples, 3 * 3600, 1e-6);
+}
+
+// Three of five are taken: two of west at 2 and one of east at 3. When west loses its two, east's others stand in.
+TEST(Replay, TakesTheCheapestAndThenWhatIsLeft) {
+  Series west = machines_in("west", 2, {{Seconds(0), {2}}});
+  west.changes.push_back({.time = Seconds(1800), .removed = 2, .available = 0});
+  const Trace trace{.duration = Hours(1), .series = {machines_in("east", 3, {{Seconds(0), {3}}}), west}};
+  const Job job = three_wide();
+  const Replay run = replay(scene_of(trace, job), job, {.policy = PolicyName::reactive});
+  EXPECT_NEAR(run.cost.value, 0.5 * (2 * 2 + 3) + 0.5 * 9, 1e-9);
+  EXPECT_EQ(run.preemptions, 2);
+  EXPECT_NEAR(run.samples, 3 * 3600, 1e-6);
+}
+
+// Servers at 0.5 USD/h are paid while training lasts: one machine trains 3600 samples in an hour of two.
+TEST(Replay, PaysServersUntilTheTarget) {
+  Job job = three_wide();
+  job.standing = {0.5};
+  const Replay run =
+      replay(machines_in("east", 1, {}), Hours(2), job, {.policy = PolicyName::reactive, .promise = {.samples = 3600}});
+  EXPECT_TRUE(run.reached);
+  EXPECT_NEAR(run.cost.value, 1.5, 1e-9);
+}
+
 TEST(Replay, StopsAtTheTarget) {
   const Replay replay = Fixture().run({.policy = PolicyName::persist, .promise = {.samples = 1e6}});
   EXPECT_TRUE(replay.reached);

@@ -207,6 +207,23 @@ Course steady_course(const PlanOption& option, Seconds horizon) {
   return Course({{}, {end, end / std::max(option.time, 1e-6), option.hourly * end / 3600}});
 }
 
+int machines_of(const PlanOption& option) {
+  int sum = 0;
+  for (const PlanLine& line : option.cluster) sum += line.count;
+  return sum;
+}
+
+/// As the plan will be run: its workers side by side, or in the profile's pipelines.
+Result<Job> job_of(const PlanOption& option, const Problem& problem, const Profile& profile, const Catalog& catalog) {
+  JobRequest request{.type = option.cluster.front().type,
+                     .recovery = profile.recovery.value_or(Seconds{0}),
+                     .least_machines = problem.fewest,
+                     .most_machines = machines_of(option)};
+  if (!option.servers.empty()) request.servers = {option.servers.front().type, option.servers.front().count};
+  for (const PlanLine& line : option.cluster) request.mix.push_back({line.type, line.count});
+  return make_job(profile, catalog, request);
+}
+
 }  // namespace
 
 RiskOfPlan risk_on(const Profile& profile, const Catalog& catalog, const PlanRequest& request, const Trace& trace,
@@ -229,24 +246,23 @@ RiskOfPlan risk_on(const Profile& profile, const Catalog& catalog, const PlanReq
     if (question.deadline) *question.deadline -= problem->recovery;
     question.planned -= problem->recovery;
     question.relative_sd = relative_sd(problem->predictor, problem->target, profile, groups);
-    const auto held = holdings(option.cluster, trace);
-    if (!held) return unexpected(held.error());
+    auto scene = scene_of(option, trace);
+    if (!scene) return unexpected(scene.error());
     constexpr double kLongest = 30;
-    if (const double asked = question.deadline.value_or(question.planned).count(); asked > kLongest * held->duration)
+    if (const Seconds asked = question.deadline.value_or(question.planned); asked > kLongest * trace.duration)
       return fail("trace {} lasts {}: too short to say anything of {} (at most {:g} times as long)", trace.name,
-                  format_duration(trace.duration), format_duration(Seconds(asked)), kLongest);
-    if (!profile.pipeline) {
-      if (!takes_what_is_there(options.policy))
-        return fail("policy {} needs a profile with pipelines; others train with what is there (liveput, or ideal)",
-                    name(options.policy));
-      const bool free = options.policy == PolicyName::ideal || !profile.recovery;
-      return assess(mixed_course(option, *problem, *candidate, *held, free ? Seconds{0} : *profile.recovery), question,
-                    options);
-    }
-    const auto job = make_job(profile, catalog, {.type = option.cluster.front().type});
+                  format_duration(trace.duration), format_duration(asked), kLongest);
+    if (!profile.pipeline && !takes_what_is_there(options.policy))
+      return fail("policy {} needs a profile with pipelines; others train with what is there (liveput, or ideal)",
+                  name(options.policy));
+    const auto job = job_of(option, *problem, profile, catalog);
     if (!job) return unexpected(job.error());
-    ReplayOptions replay{.policy = options.policy, .interval = std::max(Seconds(60), trace.gap), .seed = options.seed};
-    return assess(shaped_course(option, *held, *job, replay), question, options);
+    if (!profile.pipeline) scene->pace = pace_of(*scene, *problem, candidate->server);
+    const auto shape = job->shapes.best(machines_of(option));
+    const double work = profile.pipeline && shape ? option.time * job->shapes.speed(*shape) : 1;
+    const ReplayOptions replay{
+        .policy = options.policy, .interval = std::max(Seconds(60), trace.gap), .seed = options.seed};
+    return assess(course_of(*scene, *job, replay, work), question, options);
   };
 }
 

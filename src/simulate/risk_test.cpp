@@ -27,22 +27,34 @@ PaceOf proportional(int machines) {
   };
 }
 
+/// As many side by side, each change of which costs `recovery`.
+Job side_by_side(int machines, Seconds recovery) {
+  const Shapes shapes = unmeasured_job(machines).shapes;
+  return {.shapes = shapes, .costs = MigrationCosts::constant(shapes, recovery)};
+}
+
+Course proportional_course(const PlanOption& option, const Trace& trace, int machines, Seconds recovery) {
+  Scene scene = *scene_of(option, trace);
+  scene.pace = proportional(machines);
+  return course_of(scene, side_by_side(machines, recovery), {.policy = PolicyName::persist}, 1);
+}
+
 Series from_four_to_two() {
   return {.type = "a",
           .changes = {{.time = Seconds(0), .added = 4, .available = 4},
                       {.time = Seconds(1000), .removed = 2, .available = 2}}};
 }
 
-// 4 of 4 until 1000 s: 10 jobs. Then 10 s of recovery, then half the pace: 990 s more are 4.95 jobs.
+// 4 of 4: 10 s of recovery, then 990 s: 9.9 jobs. Then 10 s of recovery and half the pace: 990 s more are 4.95 jobs.
 TEST(Course, PaysForChangesAndTrainsWithWhatIsThere) {
   const PlanOption option{.cluster = {line_of("a", Market::spot, 4, 3.6)}, .hourly = 4 * 3.6};
-  const auto held = holdings(option.cluster, trace_of({from_four_to_two()}, Seconds(2000)));
-  ASSERT_TRUE(held);
-  const Course course = course_of(option, *held, proportional(4), Seconds(10));
-  EXPECT_NEAR(course.at(1000).done, 10, 1e-9);
-  EXPECT_NEAR(course.at(1010).done, 10, 1e-9);
-  EXPECT_NEAR(course.at(2000).done, 14.95, 1e-9);
+  const Course course = proportional_course(option, trace_of({from_four_to_two()}, Seconds(2000)), 4, Seconds(10));
+  EXPECT_NEAR(course.at(10).done, 0, 1e-9);
+  EXPECT_NEAR(course.at(1000).done, 9.9, 1e-9);
+  EXPECT_NEAR(course.at(1010).done, 9.9, 1e-9);
+  EXPECT_NEAR(course.at(2000).done, 14.85, 1e-9);
   // 0.001 USD/s a machine: 4 for 1000 s, then 2, recovery included.
+  EXPECT_NEAR(course.at(1000).spent, 4, 1e-9);
   EXPECT_NEAR(course.at(2000).spent, 6, 1e-9);
   // From 950 s: half a job by 1000 s, the other half in 100 s after the recovery.
   ASSERT_TRUE(course.reached(950, 1));
@@ -50,52 +62,75 @@ TEST(Course, PaysForChangesAndTrainsWithWhatIsThere) {
   EXPECT_FALSE(course.reached(1950, 1));
 }
 
-TEST(Holdings, MachinesOnDemandStay) {
-  const auto held = holdings({line_of("a", Market::on_demand, 3), line_of("a", Market::spot, 3)},
-                             trace_of({from_four_to_two()}, Seconds(2000)));
-  ASSERT_TRUE(held);
-  EXPECT_EQ(held->moments.front().counts, (std::vector<int>{3, 3}));
-  EXPECT_EQ(held->moments.back().counts, (std::vector<int>{3, 2}));
+// Two on demand at 1 USD/h, servers at 0.5: 2.5 USD/h whatever the market does, and the market's 4 and 2 at 3.6.
+TEST(Course, PaysForServersAndForMachinesOnDemand) {
+  const PlanOption option{.cluster = {line_of("a", Market::spot, 4, 3.6), line_of("b", Market::on_demand, 2, 1)},
+                          .hourly = 4 * 3.6 + 2 + 0.5};
+  const Course course = proportional_course(option, trace_of({from_four_to_two()}, Seconds(2000)), 6, Seconds(0));
+  EXPECT_NEAR(course.at(1000).done, 10, 1e-9);
+  EXPECT_NEAR(course.at(2000).done, 10 + 10 * 4.0 / 6, 1e-9);
+  EXPECT_NEAR(course.at(2000).spent, 6 + 2.5 * 2000 / 3600, 1e-9);
 }
 
-// Lines of one type share what there is; 4 machines, then 2, for 3 and 2 wanted.
-TEST(Holdings, LinesOfOneTypeShareItsSeries) {
-  const auto held = holdings({line_of("a", Market::spot, 3), line_of("a", Market::spot, 2)},
-                             trace_of({from_four_to_two()}, Seconds(2000)));
-  ASSERT_TRUE(held);
-  EXPECT_EQ(held->moments.front().counts, (std::vector<int>{3, 1}));
-  EXPECT_EQ(held->moments.back().counts, (std::vector<int>{2, 0}));
+/// Machines of each line, supplies before what is rented, that a replay of the plan holds in the end.
+std::vector<int> held_at_the_end(const std::vector<PlanLine>& cluster, const Trace& trace) {
+  int machines = 0;
+  for (const PlanLine& line : cluster) machines += line.count;
+  Scene scene = *scene_of(PlanOption{.cluster = cluster}, trace);
+  std::vector<int> last;
+  scene.pace = [&](const std::vector<int>& counts) {
+    last = counts;
+    return 1.0;
+  };
+  course_of(scene, side_by_side(machines, Seconds(0)), {.policy = PolicyName::ideal}, 1);
+  return last;
 }
 
-TEST(Holdings, ZonesAreOneUnlessTheLineNamesOne) {
+TEST(SceneOfAPlan, MachinesOnDemandStay) {
+  EXPECT_EQ(held_at_the_end({line_of("a", Market::on_demand, 3), line_of("a", Market::spot, 3)},
+                            trace_of({from_four_to_two()}, Seconds(2000))),
+            (std::vector<int>{2, 3}));
+}
+
+// Lines of one type share what there is: 4 machines for 3 and 2 wanted.
+TEST(SceneOfAPlan, LinesOfOneTypeShareItsSeries) {
+  Series four = from_four_to_two();
+  four.changes.pop_back();
+  EXPECT_EQ(
+      held_at_the_end({line_of("a", Market::spot, 3), line_of("a", Market::spot, 2)}, trace_of({four}, Seconds(2000))),
+      (std::vector<int>{3, 1}));
+}
+
+TEST(SceneOfAPlan, ZonesAreOneUnlessTheLineNamesOne) {
   Series east = from_four_to_two();
   east.zone = "east";
   Series west{.type = "a", .zone = "west", .changes = {{.time = Seconds(0), .added = 1, .available = 1}}};
   const Trace trace = trace_of({east, west}, Seconds(2000));
-  EXPECT_EQ(holdings({line_of("a", Market::spot, 9)}, trace)->moments.back().counts[0], 3);
+  EXPECT_EQ(held_at_the_end({line_of("a", Market::spot, 9)}, trace), std::vector<int>{3});
   PlanLine there = line_of("a", Market::spot, 9);
   there.zone = "west";
-  EXPECT_EQ(holdings({there}, trace)->moments.back().counts[0], 1);
+  EXPECT_EQ(held_at_the_end({there}, trace), std::vector<int>{1});
 }
 
-TEST(Holdings, ATraceOfOtherTypesSaysNothing) {
-  const auto held = holdings({line_of("b", Market::spot, 1)}, trace_of({from_four_to_two()}, Seconds(2000)));
-  ASSERT_FALSE(held);
-  EXPECT_NE(held.error().message.find("says nothing of b"), std::string::npos);
-  EXPECT_NE(held.error().message.find("it has a"), std::string::npos);
+TEST(SceneOfAPlan, ATraceOfOtherTypesSaysNothing) {
+  const PlanOption option{.cluster = {line_of("b", Market::spot, 1)}};
+  const auto scene = scene_of(option, trace_of({from_four_to_two()}, Seconds(2000)));
+  ASSERT_FALSE(scene);
+  EXPECT_NE(scene.error().message.find("says nothing of b"), std::string::npos);
+  EXPECT_NE(scene.error().message.find("it has a"), std::string::npos);
   Series any = from_four_to_two();
   any.type.clear();
-  EXPECT_TRUE(holdings({line_of("b", Market::spot, 1)}, trace_of({any}, Seconds(2000))));
+  EXPECT_TRUE(scene_of(option, trace_of({any}, Seconds(2000))));
 }
 
-// The trace's mean price is 2: twice and half of it double and halve the plan's 10.
-TEST(Holdings, PricesMoveAsTheTracesDo) {
+// The trace's mean price is 2: 3 and 1 are half as much again and half of the plan's 10.
+TEST(SceneOfAPlan, PricesMoveAsTheTracesDo) {
   Series series = from_four_to_two();
   series.prices = {{Seconds(0), {3}}, {Seconds(1000), {1}}};
-  const auto held = holdings({line_of("a", Market::spot, 4, 10)}, trace_of({series}, Seconds(2000)));
-  ASSERT_TRUE(held);
-  EXPECT_DOUBLE_EQ(held->moments.front().rates[0], 15);
-  EXPECT_DOUBLE_EQ(held->moments.back().rates[0], 5);
+  const auto scene =
+      scene_of(PlanOption{.cluster = {line_of("a", Market::spot, 4, 10)}}, trace_of({series}, Seconds(2000)));
+  ASSERT_TRUE(scene);
+  EXPECT_EQ(scene->supplies[0].lines[0].prices, (std::vector<PricePoint>{{Seconds(0), {15}}, {Seconds(1000), {5}}}));
 }
 
 Course steady(double end) { return Course({{}, {end, end / 3600, end / 3600}}); }
@@ -141,8 +176,7 @@ TEST(Assess, PromisesAreKeptOnTheGenerator) {
   const auto course = [](std::uint64_t seed) {
     const auto trace =
         generated_trace({.machines = 8, .duration = Hours(24 * 365), .gap = Seconds(300), .type = "a", .seed = seed});
-    const PlanOption option{.cluster = {line_of("a", Market::spot, 8)}};
-    return course_of(option, *holdings(option.cluster, *trace), proportional(8), Seconds(60));
+    return proportional_course({.cluster = {line_of("a", Market::spot, 8)}}, *trace, 8, Seconds(60));
   };
   const Course learned = course(1);
   const Course tried = course(2);

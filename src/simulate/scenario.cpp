@@ -93,6 +93,10 @@ Priced read_priced(Words& words) {
   Priced event{.type = std::string(words.word("an instance type"))};
   event.price = {words.number("USD/h")};
   event.zone = words.optional_word();
+  if (event.zone == "-") event.zone.clear();
+  const auto market = words.optional_word();
+  if (!market.empty() && market != name(Market::on_demand)) words.reject(market, "on-demand or nothing");
+  if (!market.empty()) event.market = Market::on_demand;
   return event;
 }
 
@@ -127,6 +131,14 @@ Event read_event(Words& words) {
   return Tick{};
 }
 
+Offer read_offer(Words& words) {
+  Offer offer{.type = std::string(words.word("an instance type"))};
+  offer.rate = {words.number("USD/h")};
+  offer.limit = static_cast<int>(std::clamp(words.number("machines"), 0.0, 1e6));
+  offer.zone = words.optional_word();
+  return offer;
+}
+
 /// A line that does not start with a time.
 void read_setting(Scenario& scenario, std::string_view word, Words& words) {
   Promise& promise = scenario.options.promise;
@@ -150,6 +162,8 @@ void read_setting(Scenario& scenario, std::string_view word, Words& words) {
     promise.deadline = Seconds(words.number("seconds"));
   } else if (word == "budget_usd") {
     promise.budget = Usd{words.number("USD")};
+  } else if (word == "offer") {
+    scenario.offers.push_back(read_offer(words));
   } else if (word == "finish") {
     const auto how = words.word("at-once or saved");
     if (how != "at-once" && how != "saved") words.reject(how, "at-once or saved");
@@ -161,8 +175,9 @@ void read_setting(Scenario& scenario, std::string_view word, Words& words) {
     if (how != "due" && how != "written") words.reject(how, "due or written");
     scenario.ticks_written = how == "written";
   } else {
-    words.reject(
-        word, "a time, or policy, shapes, change_s, settle_s, samples, deadline_s, budget_usd, finish, until_s, ticks");
+    words.reject(word,
+                 "a time, or policy, shapes, change_s, settle_s, samples, deadline_s, budget_usd, offer, finish, "
+                 "until_s, ticks");
   }
 }
 
@@ -182,7 +197,8 @@ struct EventText {
   std::string operator()(const RolledBack& e) const { return fmt::format("rolled-back {}", e.generation); }
   std::string operator()(const StateLost& e) const { return fmt::format("state-lost {}", e.generation); }
   std::string operator()(const Priced& e) const {
-    return fmt::format("priced {} {}{}", e.type, e.price.value, zone(e.zone));
+    if (e.market == Market::spot) return fmt::format("priced {} {}{}", e.type, e.price.value, zone(e.zone));
+    return fmt::format("priced {} {} {} on-demand", e.type, e.price.value, e.zone.empty() ? "-" : e.zone);
   }
   std::string operator()(const Charged& e) const {
     return fmt::format("charged {} {}{}", e.type, e.cost.value, zone(e.zone));
@@ -260,6 +276,9 @@ std::string scenario_text(const Scenario& scenario) {
   if (promise.samples) text += fmt::format("samples {}\n", *promise.samples);
   if (promise.deadline) text += fmt::format("deadline_s {}\n", promise.deadline->count());
   if (promise.budget) text += fmt::format("budget_usd {}\n", promise.budget->value);
+  for (const Offer& offer : scenario.offers)
+    text += fmt::format("offer {} {} {}{}\n", offer.type, offer.rate.value, offer.limit,
+                        offer.zone.empty() ? "" : " " + offer.zone);
   if (scenario.options.save_at_target) text += "finish saved\n";
   if (scenario.until) text += fmt::format("until_s {}\n", scenario.until->count());
   if (scenario.ticks_written) text += "ticks written\n";
@@ -270,7 +289,8 @@ std::string scenario_text(const Scenario& scenario) {
 
 Controller make_controller(const Scenario& scenario, const Shapes& shapes, const MigrationCosts& costs) {
   Controller controller(shapes,
-                        make_policy(scenario.policy, shapes, costs, {.most_machines = scenario.options.most_machines}),
+                        make_policy(scenario.policy, shapes, costs,
+                                    {.most_machines = scenario.options.most_machines, .offers = scenario.offers}),
                         scenario.options);
   return controller;
 }

@@ -17,6 +17,7 @@ struct Scenario {
   std::vector<double> speeds{};  ///< samples/s of each
   Seconds change{30};            ///< what every change of shape costs
   ControllerOptions options{};
+  std::vector<Offer> offers{};  ///< machines on demand that may be ordered
   /// Ticks come when they are due, after everything else of that moment, up to `until`; or only where written.
   bool ticks_written = false;
   std::optional<Seconds> until{};  ///< default: the last event
