@@ -1,5 +1,5 @@
 // Prints the error tables of docs/models.md (between its markers). The tests compare the two.
-#include "predict/accuracy.h"
+#include "accuracy/accuracy.h"
 
 #include <fmt/core.h>
 

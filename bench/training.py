@@ -39,7 +39,7 @@ def write_job(folder, model, batch, steps, checkpoint=""):
 
 
 def blas_core():
-    """As src/run/engine.cpp chooses."""
+    """As src/base/cpu.cpp chooses."""
     with open("/proc/cpuinfo", encoding="utf-8") as file:
         flags = set(next((line for line in file if line.startswith("flags")), "").split())
     if {"avx512f", "avx512dq", "avx512vl"} <= flags:

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/file.h"
-#include "simulate/scenario.h"
+#include "faults/scenario.h"
 
 namespace mayfly {
 namespace {

@@ -8,7 +8,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "cli/command.h"
-#include "run/folder.h"
+#include "status/folder.h"
 #include "web/dashboard.h"
 #include "wire/channel.h"
 

@@ -5,7 +5,7 @@
 #include "base/table.h"
 #include "base/text.h"
 #include "cli/command.h"
-#include "run/drill.h"
+#include "drill/drill.h"
 
 namespace mayfly::cli {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "cli/command.h"
 #include "cli/status_text.h"
-#include "run/story.h"
+#include "status/story.h"
 
 namespace mayfly::cli {
 namespace {

@@ -12,7 +12,7 @@
 #include "report/page.h"
 #include "report/pictures.h"
 #include "report/tables.h"
-#include "run/folder.h"
+#include "status/folder.h"
 
 namespace mayfly::cli {
 namespace fs = std::filesystem;

@@ -11,7 +11,7 @@
 #include "cli/run_setup.h"
 #include "cli/run_text.h"
 #include "cli/supervise.h"
-#include "run/folder.h"
+#include "status/folder.h"
 
 namespace mayfly::cli {
 namespace {

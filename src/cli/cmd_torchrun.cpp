@@ -14,7 +14,7 @@
 #include "cli/command.h"
 #include "cloud/catalog.h"
 #include "notice/watch.h"
-#include "run/torchrun.h"
+#include "torchrun/torchrun.h"
 
 namespace mayfly::cli {
 namespace {

@@ -13,7 +13,7 @@
 #include <thread>
 
 #include "cli/command.h"
-#include "run/status.h"
+#include "status/status.h"
 
 namespace mayfly::cli {
 namespace {

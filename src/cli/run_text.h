@@ -2,7 +2,9 @@
 
 #include <string>
 
-#include "run/run.h"
+#include "job/job_spec.h"
+#include "status/progress.h"
+#include "status/summary.h"
 
 namespace mayfly::cli {
 

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "run/folder.h"
+#include "status/folder.h"
 
 namespace mayfly::cli {
 

@@ -1,7 +1,6 @@
 #include "predict/data_path.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 namespace mayfly {
@@ -61,11 +60,6 @@ std::optional<double> enough_threads(const DataPath& path) {
   const double wanted = std::min(device_rate(path), rate(fetch_time(path)));
   if (wanted > core_rate(path)) return std::nullopt;
   return wanted / path.prep;
-}
-
-double least_recently_used_hits(double cached) {
-  const double missing = 1 - std::clamp(cached, 0.0, 1.0);
-  return missing > 0 ? 1 - missing + missing * std::log(missing) : 1;
 }
 
 }  // namespace mayfly

@@ -46,7 +46,4 @@ std::optional<double> enough_cache(DataPath path);
 /// Prep threads with which preparing keeps up with fetching and devices. None: the cores do not allow it.
 std::optional<double> enough_threads(const DataPath& path);
 
-/// Share of an epoch's accesses that hit, each sample being read once in a fresh random order.
-double least_recently_used_hits(double cached);  ///< 1 - a + a ln a, a = 1 - cached
-
 }  // namespace mayfly

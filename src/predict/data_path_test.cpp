@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace mayfly {
@@ -93,6 +94,13 @@ TEST(DataPath, AsksTheCachesOfOtherMachinesBeforeStorage) {
   EXPECT_NEAR(1 / data_speed(path).fetch, 0.25 / 20480 + 0.5 / 1000 + 0.25 / 530, 1e-9);
   path.machines = 8;  // together they hold everything
   EXPECT_NEAR(1 / data_speed(path).fetch, 0.25 / 20480 + 0.75 / 1000, 1e-9);
+}
+
+/// Share of an epoch's accesses that hit, each sample being read once in a fresh random order: 1 - a + a ln a with
+/// a = 1 - cached. mayfly's own caches keep what they have, so no model needs it.
+double least_recently_used_hits(double cached) {
+  const double missing = 1 - std::clamp(cached, 0.0, 1.0);
+  return missing > 0 ? 1 - missing + missing * std::log(missing) : 1;
 }
 
 TEST(Caches, ThatForgetTheOldestHitLessThanTheyHold) {

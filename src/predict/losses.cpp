@@ -1,9 +1,7 @@
 // Model: docs/models.md#migration
 #include "predict/losses.h"
 
-#include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <vector>
 
 namespace mayfly {
@@ -34,25 +32,6 @@ double hit_probability(int machines, int inside, int lost, int hit) {
   if (hit < 0 || hit > inside || hit > lost || lost - hit > outside) return 0;
   if (machines <= kTriangle) return choose(inside, hit) * choose(outside, lost - hit) / choose(machines, lost);
   return std::exp(log_choose(inside, hit) + log_choose(outside, lost - hit) - log_choose(machines, lost));
-}
-
-double survival_probability(int machines, Shape grid, int keep, int lost) {
-  // Stage after stage: chance that so many losses are left for the stages to come, none so far having lost too many.
-  const int width = grid.data_parallel;
-  std::vector<double> left(static_cast<std::size_t>(lost) + 1, 0);
-  left[static_cast<std::size_t>(lost)] = 1;
-  int rest = machines;
-  for (int stage = 0; stage < grid.stages; ++stage, rest -= width) {
-    std::vector<double> next(left.size(), 0);
-    for (int l = 0; l <= lost; ++l) {
-      if (left[static_cast<std::size_t>(l)] == 0) continue;
-      for (int hit = 0; hit <= std::min(l, width - keep); ++hit)
-        next[static_cast<std::size_t>(l - hit)] +=
-            left[static_cast<std::size_t>(l)] * hit_probability(rest, width, l, hit);
-    }
-    left = std::move(next);
-  }
-  return std::accumulate(left.begin(), left.end(), 0.0);
 }
 
 }  // namespace mayfly

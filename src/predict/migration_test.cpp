@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <numeric>
@@ -71,6 +72,27 @@ Sampled sampled(const MigrationCosts& costs, const Shapes& shapes, int machines,
   }
   const double mean = sum / kDraws;
   return {mean, std::sqrt(std::max(0.0, squares / kDraws - mean * mean) / kDraws)};
+}
+
+/// Pr[every stage keeps at least `keep` machines] when `lost` of `machines` go at random, those outside the grid being
+/// spares. docs/models.md#liveput
+double survival_probability(int machines, Shape grid, int keep, int lost) {
+  // Stage after stage: chance that so many losses are left for the stages to come, none so far having lost too many.
+  const int width = grid.data_parallel;
+  std::vector<double> left(static_cast<std::size_t>(lost) + 1, 0);
+  left[static_cast<std::size_t>(lost)] = 1;
+  int rest = machines;
+  for (int stage = 0; stage < grid.stages; ++stage, rest -= width) {
+    std::vector<double> next(left.size(), 0);
+    for (int l = 0; l <= lost; ++l) {
+      if (left[static_cast<std::size_t>(l)] == 0) continue;
+      for (int hit = 0; hit <= std::min(l, width - keep); ++hit)
+        next[static_cast<std::size_t>(l - hit)] +=
+            left[static_cast<std::size_t>(l)] * hit_probability(rest, width, l, hit);
+    }
+    left = std::move(next);
+  }
+  return std::accumulate(left.begin(), left.end(), 0.0);
 }
 
 // 12 machines in 3 x 4, two lost: both in one stage in 4 x C(3,2) = 12 of 66 ways, so 54/66 keep two pipelines.

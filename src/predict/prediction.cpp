@@ -37,7 +37,7 @@ Estimate with_band(double middle, double relative_sd) {
 
 double model_sd(Predictor predictor) {
   // Root mean square of the logarithmic error over the 60 held-out points of docs/models.md#accuracy (functions: over
-  // the 15 published observations there). accuracy_test.cpp recomputes them.
+  // the 15 published observations there). tests/accuracy recomputes them.
   switch (predictor) {
     case Predictor::queue:
       return 0.0645;

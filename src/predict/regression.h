@@ -1,22 +1,9 @@
 #pragma once
 
-#include <span>
-#include <vector>
-
-#include "base/result.h"
 #include "base/units.h"
 
 // What a job costs where it was never measured: docs/models.md#unmeasured-machines.
 namespace mayfly {
-
-/// One network on one GPU. `gflops` in units of 2^30, as the profiler that produced the data counts them.
-struct StepObservation {
-  double gflops = 0;
-  double tensors = 0;
-  double tflops = 0;
-  double step = 0;  ///< s
-  int network = 0;  ///< which network, for leaving one out
-};
 
 /// step = intercept + per_work * gflops / tflops + per_tensor * tensors / tflops
 struct StepTimeFit {
@@ -28,10 +15,8 @@ struct StepTimeFit {
   double left_out_mape = 0;
 };
 
+/// `gflops` in units of 2^30, as the profiler that produced the data counts them.
 double step_time(const StepTimeFit& fit, double gflops, double tensors, double tflops);
-
-/// Ordinary least squares, with the error of predicting each network from the others. Needs two networks or more.
-Result<StepTimeFit> fit_step_time(std::span<const StepObservation> observations, double batch);
 
 /// Fitted to CM-DARE's 520 measurements of 20 CNNs on K80 and P100 (batch 128).
 const StepTimeFit& published_step_time_fit();
@@ -43,13 +28,7 @@ struct CheckpointFit {
   double per_graph_mb = 0;
   double mape = 0;
 };
-struct CheckpointObservation {
-  double data_mb = 0;
-  double graph_mb = 0;
-  double time = 0;  ///< s
-};
 Seconds checkpoint_time(const CheckpointFit& fit, double data_mb, double graph_mb);
-Result<CheckpointFit> fit_checkpoint_time(std::span<const CheckpointObservation> observations);
 /// Fitted to CM-DARE's 100 checkpoints.
 const CheckpointFit& published_checkpoint_fit();
 

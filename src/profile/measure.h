@@ -10,7 +10,7 @@
 #include "job/job_spec.h"
 #include "predict/loss_fit.h"
 #include "profile/spread.h"
-#include "run/workshop.h"
+#include "profile/workshop.h"
 
 // A job's profile, measured on this machine: docs/profiling.md#measured.
 namespace mayfly {

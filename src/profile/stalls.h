@@ -6,7 +6,7 @@
 #include "base/json.h"
 #include "predict/advice.h"
 #include "predict/stalls.h"
-#include "run/workshop.h"
+#include "profile/workshop.h"
 
 // Where a job's time goes, measured by what differs: docs/profiling.md#stalls.
 namespace mayfly {

@@ -6,9 +6,9 @@
 #include <cmath>
 #include <utility>
 
+#include "base/fields.h"
 #include "base/text.h"
 #include "base/untrusted.h"
-#include "run/fields.h"
 
 namespace mayfly {
 namespace {

@@ -1,11 +1,11 @@
 #include "report/exhibits.h"
 
+#include "base/fields.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "base/untrusted.h"
 #include "report/chronicle.h"
 #include "report/view.h"
-#include "run/fields.h"
 
 namespace mayfly {
 namespace fs = std::filesystem;

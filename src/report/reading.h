@@ -3,8 +3,8 @@
 #include <optional>
 #include <string>
 
+#include "base/fields.h"
 #include "report/curve.h"
-#include "run/fields.h"
 
 // What pictures, tables and event files read from the documents of a report. People edit such documents: as with
 // Fields, what is missing or of another kind counts as absent. What comes back refers to nothing in the document,

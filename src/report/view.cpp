@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
+#include "base/fields.h"
 #include "base/file.h"
 #include "base/untrusted.h"
 #include "job/job_spec.h"
-#include "run/fields.h"
 
 namespace mayfly {
 namespace {

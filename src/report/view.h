@@ -7,7 +7,7 @@
 #include "base/json.h"
 #include "cloud/catalog.h"
 #include "report/chronicle.h"
-#include "run/folder.h"
+#include "status/folder.h"
 
 namespace mayfly {
 

@@ -11,8 +11,9 @@
 #include "engine/local_engine.h"
 #include "job/job_spec.h"
 #include "predict/emulation.h"
+#include "status/progress.h"
+#include "status/summary.h"
 #include "trace/trace.h"
-#include "wire/data_message.h"
 
 namespace mayfly {
 
@@ -23,13 +24,6 @@ struct RunTimes {
   Seconds orphan{30};      ///< silence after which a worker takes the controller for gone
   Seconds replacement{1};  ///< without a trace: from a loss to the start of a new machine
   Seconds notice{2};       ///< with a trace: from SIGTERM to SIGKILL
-};
-
-/// What was promised, for the comparison at the end.
-struct Forecast {
-  std::optional<Seconds> time{};
-  std::optional<Usd> cost{};
-  std::optional<double> samples{};  ///< to the promised loss
 };
 
 /// The machines of a job's parameter servers.
@@ -80,49 +74,6 @@ struct RunInputs {
   std::uint64_t seed = 1;
 };
 
-/// Where a run stands.
-struct RunProgress {
-  Seconds time{};
-  std::int64_t step = 0;
-  std::int64_t samples = 0;
-  std::optional<std::int64_t> target{};
-  double loss = 0;
-  double samples_per_s = 0;
-  int machines = 0;
-  std::optional<Usd> spent{};
-  std::optional<Seconds> left{};  ///< to the target at this speed
-  std::optional<Seconds> deadline{};
-};
-
-enum class RunEnd { trained, budget, stopped, unable };
-std::string_view name(RunEnd end);
-
-struct RunSummary {
-  RunEnd end = RunEnd::trained;
-  std::optional<double> loss{};
-  std::optional<double> validation_loss{};
-  std::optional<double> accuracy{};
-  std::int64_t samples = 0;
-  double epochs = 0;
-  std::int64_t samples_repeated = 0;  ///< in the weights more than once an epoch
-  std::int64_t samples_skipped = 0;   ///< not in the weights
-  std::int64_t samples_redone = 0;    ///< trained again, from a checkpoint
-  int preemptions = 0;
-  Seconds time{};
-  std::optional<Usd> cost{};
-  Forecast forecast{};
-  std::optional<Seconds> recovery_p50{};  ///< from a loss to the next commit
-  std::optional<Seconds> recovery_max{};
-  std::optional<double> staleness_mean{};  ///< with servers: updates between a gradient's state and its use
-  std::optional<double> staleness_max{};
-  std::int64_t strangers = 0;  ///< connections that did not prove to belong to the run
-  std::string checkpoint{};
-  std::string failure{};              ///< of `unable`: what the job asks for and no worker can do
-  std::vector<std::string> missed{};  ///< promises: "deadline", "loss", "budget"
-  std::optional<Emulation> emulated{};
-  std::optional<Fed> loader{};  ///< of all workers together, where they have said so
-};
-
 struct RunCalls {
   std::function<void(const std::string&)> say{};  ///< something a person wants to know at once
   std::function<void(const RunProgress&)> progress{};
@@ -138,10 +89,5 @@ Result<void> check_policy(PolicyName policy);
 
 /// Where its checkpoints go.
 std::filesystem::path checkpoint_folder(const RunInputs& inputs);
-
-/// `DIR/summary.json`.
-Json summary_json(const RunSummary& summary);
-/// Of a run that has ended; what it says of an emulation and the loader is left out.
-Result<RunSummary> load_summary(const std::filesystem::path& directory);
 
 }  // namespace mayfly

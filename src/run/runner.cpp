@@ -9,7 +9,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
-#include "run/folder.h"
+#include "status/folder.h"
 #include "wire/file_limit.h"
 
 namespace mayfly {

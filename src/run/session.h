@@ -14,7 +14,7 @@
 #include "run/guard.h"
 #include "run/run.h"
 #include "run/saving.h"
-#include "run/status.h"
+#include "status/status.h"
 
 namespace mayfly {
 

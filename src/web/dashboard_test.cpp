@@ -6,7 +6,7 @@
 
 #include <fstream>
 
-#include "run/folder.h"
+#include "status/folder.h"
 #include "support/temp_folder.h"
 
 namespace mayfly {

@@ -3,7 +3,7 @@
 #include <span>
 #include <string>
 
-#include "run/folder.h"
+#include "status/folder.h"
 
 namespace mayfly {
 

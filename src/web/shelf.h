@@ -11,8 +11,8 @@
 
 #include "report/chronicle.h"
 #include "report/view.h"
-#include "run/folder.h"
-#include "run/story.h"
+#include "status/folder.h"
+#include "status/story.h"
 
 namespace mayfly {
 

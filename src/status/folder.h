@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "run/status.h"
+#include "status/status.h"
 
 // A run's folder, seen from outside: does anybody drive it, and how did it end. docs/formats.md#run
 namespace mayfly {

@@ -1,12 +1,12 @@
-#include "run/status.h"
+#include "status/status.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <cstdio>
 
-#include "run/folder.h"
-#include "run/story.h"
+#include "status/folder.h"
+#include "status/story.h"
 #include "support/temp_folder.h"
 
 namespace mayfly {

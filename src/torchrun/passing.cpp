@@ -1,4 +1,4 @@
-#include "run/passing.h"
+#include "torchrun/passing.h"
 
 #include <fcntl.h>
 #include <poll.h>

@@ -1,9 +1,10 @@
+#include "status/summary.h"
+
 #include <algorithm>
 #include <array>
 
+#include "base/fields.h"
 #include "base/file.h"
-#include "run/fields.h"
-#include "run/run.h"
 
 namespace mayfly {
 namespace {

@@ -1,4 +1,4 @@
-#include "run/torchrun.h"
+#include "torchrun/torchrun.h"
 
 #include <signal.h>
 #include <sys/syscall.h>
@@ -19,8 +19,8 @@
 #include "base/text.h"
 #include "engine/process.h"
 #include "run/journal.h"
-#include "run/passing.h"
-#include "run/talked_progress.h"
+#include "torchrun/passing.h"
+#include "torchrun/talked_progress.h"
 #include "wire/loop.h"
 
 namespace mayfly {

@@ -1,13 +1,13 @@
-#include "run/status.h"
+#include "status/status.h"
 
 #include <unistd.h>
 
 #include <chrono>
 
+#include "base/fields.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "base/untrusted.h"
-#include "run/fields.h"
 
 namespace mayfly {
 namespace {

@@ -1,4 +1,4 @@
-#include "simulate/fault_checks.h"
+#include "faults/fault_checks.h"
 
 #include <fmt/core.h>
 

@@ -1,4 +1,4 @@
-#include "run/workshop.h"
+#include "profile/workshop.h"
 
 #include <signal.h>
 

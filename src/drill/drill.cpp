@@ -1,4 +1,4 @@
-#include "run/drill.h"
+#include "drill/drill.h"
 
 #include <signal.h>
 
@@ -8,9 +8,9 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "drill/drill_parts.h"
 #include "engine/process.h"
 #include "notice/mock.h"
-#include "run/drill_parts.h"
 
 namespace mayfly {
 namespace {

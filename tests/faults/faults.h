@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-#include "simulate/scenario.h"
+#include "faults/scenario.h"
 
 namespace mayfly {
 

@@ -1,4 +1,4 @@
-#include "run/story.h"
+#include "status/story.h"
 
 #include <fmt/format.h>
 

@@ -6,9 +6,9 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "profile/workshop.h"
 #include "run/mesh_crew.h"
 #include "run/server_crew.h"
-#include "run/workshop.h"
 
 namespace mayfly {
 namespace {

@@ -1,5 +1,5 @@
 // The world of the fault test: ARCHITECTURE.md#fault-test
-#include "simulate/faults.h"
+#include "faults/faults.h"
 
 #include <fmt/core.h>
 
@@ -9,7 +9,7 @@
 #include <set>
 
 #include "base/rng.h"
-#include "simulate/fault_checks.h"
+#include "faults/fault_checks.h"
 
 namespace mayfly {
 namespace {

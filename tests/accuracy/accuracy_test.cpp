@@ -1,4 +1,4 @@
-#include "predict/accuracy.h"
+#include "accuracy/accuracy.h"
 
 #include <gtest/gtest.h>
 
@@ -7,9 +7,9 @@
 #include <map>
 #include <sstream>
 
+#include "accuracy/regression_fits.h"
 #include "base/text.h"
 #include "predict/prediction.h"
-#include "predict/regression.h"
 #include "predict/worker.h"
 #include "support/problems.h"
 

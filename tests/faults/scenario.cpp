@@ -1,5 +1,5 @@
 // Grammar: docs/formats.md#scenario
-#include "simulate/scenario.h"
+#include "faults/scenario.h"
 
 #include <fmt/core.h>
 #include <fmt/ranges.h>

@@ -1,4 +1,4 @@
-#include "run/talked_progress.h"
+#include "torchrun/talked_progress.h"
 
 namespace mayfly {
 namespace {

@@ -1,4 +1,4 @@
-#include "predict/accuracy.h"
+#include "accuracy/accuracy.h"
 
 #include <cmath>
 

@@ -3,8 +3,8 @@
 #include <filesystem>
 #include <vector>
 
+#include "drill/drill.h"
 #include "engine/process.h"
-#include "run/drill.h"
 #include "wire/message.h"
 
 namespace mayfly {

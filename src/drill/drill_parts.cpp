@@ -1,4 +1,4 @@
-#include "run/drill_parts.h"
+#include "drill/drill_parts.h"
 
 #include <unistd.h>
 

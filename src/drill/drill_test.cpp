@@ -1,11 +1,11 @@
-#include "run/drill.h"
+#include "drill/drill.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include "base/file.h"
+#include "drill/drill_parts.h"
 #include "engine/process.h"
-#include "run/drill_parts.h"
 #include "support/temp_folder.h"
 
 namespace mayfly {

@@ -1,4 +1,4 @@
-#include "run/folder.h"
+#include "status/folder.h"
 
 #include <fcntl.h>
 #include <unistd.h>
