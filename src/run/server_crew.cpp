@@ -269,7 +269,7 @@ void ServerCrew::attach(WorkerId worker) {
 
 std::vector<Letter> ServerCrew::letters() { return std::exchange(letters_, {}); }
 
-void ServerCrew::send_servers(const Message& message) {
+void ServerCrew::send_servers(const ToMember& message) {
   for (const auto& [id, server] : servers_) {
     if (server.stands) send(id, message);
   }

@@ -100,8 +100,9 @@ class Workshop {
   explicit Workshop(Options options);
   Result<void> start();
   Result<Welcome> hello(const Hello& hello);
-  void hear(WorkerId from, const Message& message);
-  void note_report(WorkerId from, const Message& message);
+  void hear(WorkerId from, const FromMember& message);
+  /// Of one step: how long it waited for data, computed and exchanged.
+  void note_report(WorkerId from, double wait_s, double compute_s, double exchange_s);
   void lost(const std::string& why);
   void commit(const Crew::Step& step);
   void deliver();

@@ -12,7 +12,7 @@ Gear::Gear(Options its_options)
         its_line.ended = [this](std::int64_t formation) { breaker.end(formation); };
         return its_line;
       }()),
-      writer([this](Message message) { line.say(std::move(message)); }) {}
+      writer([this](FromMember message) { line.say(std::move(message)); }) {}
 
 void Gear::hold(std::int64_t samples, std::int64_t steps) {
   sample_ = samples;

@@ -4,30 +4,37 @@
 #include <thread>
 #include <utility>
 
+#include "base/overloaded.h"
 #include "train/log.h"
 
 namespace mayfly {
 
 Worker::Worker(Options options) : gear_(std::move(options)), meshed_(gear_), served_(gear_) {}
 
-Result<void> Worker::obey(Message message) {
-  if (const auto* welcome = std::get_if<Welcome>(&message)) return load(*welcome);
-  if (const auto* form = std::get_if<Form>(&message)) {
-    retire_all_but(meshed_);
-    return meshed_.form(*form);
+template <class Kind>
+Kind& Worker::only(Kind& next) {
+  for (Teamwork* const way : ways_) {
+    if (way != &next) way->retire();
   }
-  if (const auto* peers = std::get_if<Peers>(&message)) return meshed_.meet(*peers);
-  if (const auto* lease = std::get_if<Proceed>(&message)) return meshed_.proceed(*lease);
-  if (const auto* write = std::get_if<WriteCheckpoint>(&message)) return meshed_.write_checkpoint(*write);
-  if (const auto* servers = std::get_if<Attach>(&message)) {
-    retire_all_but(served_);
-    return served_.attach(*servers);
-  }
-  if (const auto* own = std::get_if<Lease>(&message)) return served_.take(*own);
-  if (const auto* wanted = std::get_if<Measure>(&message)) return measure(*wanted);
-  if (const auto* neighbours = std::get_if<Neighbours>(&message)) meet_neighbours(*neighbours);
-  if (const auto* over = std::get_if<Halt>(&message)) halt(*over);
-  return {};
+  return next;
+}
+
+Result<void> Worker::obey(const ToMember& message) {
+  return std::visit(
+      Overloaded{
+          [&](const Welcome& welcome) { return load(welcome); },
+          [&](const Form& form) { return only(meshed_).form(form); },
+          [&](const Peers& peers) { return meshed_.meet(peers); },
+          [&](const Proceed& lease) { return meshed_.proceed(lease); },
+          [&](const WriteCheckpoint& word) { return meshed_.write_checkpoint(word); },
+          [&](const Attach& servers) { return only(served_).attach(servers); },
+          [&](const Lease& lease) { return served_.take(lease); }, [&](const Halt& over) { return halt(over); },
+          [&](const Neighbours& neighbours) { return meet_neighbours(neighbours); },
+          [&](const Measure& wanted) { return measure(wanted); },
+          Ignoring<Result<void>, Serve, Commit, Forget, Save>{},   // for servers
+          Ignoring<Result<void>, Refused, Alive, Watch, Leave>{},  // heard by then
+      },
+      message);
 }
 
 Result<void> Worker::load(const Welcome& welcome) {
@@ -53,14 +60,9 @@ Result<void> Worker::load(const Welcome& welcome) {
   return {};
 }
 
-void Worker::retire_all_but(const Teamwork& next) {
-  for (Teamwork* const way : ways_) {
-    if (way != &next) way->retire();
-  }
-}
-
-void Worker::halt(const Halt& halt) {
+Result<void> Worker::halt(const Halt& halt) {
   for (Teamwork* const way : ways_) way->halt(halt.formation);
+  return {};
 }
 
 void Worker::drop() {

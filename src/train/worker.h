@@ -24,7 +24,7 @@ class Worker final : public Member {
 
  private:
   Line& line() override { return gear_.line; }
-  Result<void> obey(Message message) override;
+  Result<void> obey(const ToMember& message) override;
   void drop() override;
   void save_what_it_has() override;
   void save_what_others_lack() override;
@@ -36,15 +36,17 @@ class Worker final : public Member {
   Result<void> look(const Measure& measure, Teamwork& way, Measurement& seen);
   Result<void> rehearse_data(std::int64_t samples, Measurement& seen);
 
-  void retire_all_but(const Teamwork& next);
-  void halt(const Halt& halt);
+  /// Of all ways this one alone has a formation from now on.
+  template <class Kind>
+  Kind& only(Kind& next);
+  Result<void> halt(const Halt& halt);
   /// None: it holds nothing that others could want.
   std::optional<int> turn_to_save() const;
   void save_if_newest();
 
   // Where samples come from.
   Result<PeerCaches*> open_peers();
-  void meet_neighbours(const Neighbours& neighbours);
+  Result<void> meet_neighbours(const Neighbours& neighbours);
 
   std::unique_ptr<TcpPeerCaches> peers_{};  ///< where workers' caches are one; the job's feed reads from them
   Gear gear_;

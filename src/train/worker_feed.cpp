@@ -20,12 +20,13 @@ Result<PeerCaches*> Worker::open_peers() {
   return peers_.get();
 }
 
-void Worker::meet_neighbours(const Neighbours& neighbours) {
+Result<void> Worker::meet_neighbours(const Neighbours& neighbours) {
   const auto& feed = gear_.job.feed;
-  if (!peers_ || !feed.partitioned) return;
+  if (!peers_ || !feed.partitioned) return {};
   peers_->set_neighbours(neighbours);
   feed.partitioned->set_members(gear_.terms.worker, neighbours.workers);
   log("caches of workers {}", fmt::join(neighbours.workers, ", "));
+  return {};
 }
 
 }  // namespace mayfly
