@@ -27,7 +27,7 @@ class Crew {
  public:
   struct Part {
     WorkerId worker = 0;
-    int samples = 0;
+    std::int64_t samples = 0;
     Seconds compute{};
     Seconds exchange{};
     Seconds wait{};  ///< for data, before computing

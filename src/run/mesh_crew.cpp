@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "base/overloaded.h"
 #include "base/text.h"
+#include "run/whole_samples.h"
 
 namespace mayfly {
 namespace {
@@ -42,7 +43,7 @@ int MeshCrew::rank_of(WorkerId worker) const {
 bool MeshCrew::assign(const Assign& command) {
   generation_ = command.generation;
   members_ = command.members;
-  sample_ = static_cast<std::int64_t>(command.next_sample);
+  sample_ = whole_samples(command.next_sample);
   return form_again();
 }
 

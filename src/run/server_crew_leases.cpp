@@ -146,7 +146,7 @@ Crew::Step ServerCrew::update(const std::vector<std::int64_t>& leases) const {
     if (pushed.validation_loss) step.validation_loss = pushed.validation_loss;
     if (pushed.accuracy) step.accuracy = pushed.accuracy;
     step.parts.push_back({.worker = given.worker,
-                          .samples = static_cast<int>(given.range.count),
+                          .samples = given.range.count,
                           .compute = Seconds(pushed.compute_s),
                           .exchange = Seconds(pushed.pull_s + pushed.push_s),
                           .wait = Seconds(pushed.wait_s.value_or(0))});

@@ -6,6 +6,7 @@
 #include "base/overloaded.h"
 #include "base/text.h"
 #include "run/session.h"
+#include "run/whole_samples.h"
 
 namespace mayfly {
 namespace {
@@ -135,7 +136,7 @@ void Session::learn_epoch(std::int64_t samples) {
   if (inputs_.spec.epochs) wanted = std::ceil(*inputs_.spec.epochs * static_cast<double>(epoch_));
   if (inputs_.spec.steps) wanted = *inputs_.spec.steps * train_.batch;
   if (!wanted) return;
-  target_ = static_cast<std::int64_t>(*wanted);
+  target_ = wanted_samples(*wanted);
   tell(Estimated{*wanted});
 }
 
@@ -200,7 +201,7 @@ void Session::published(Seconds now, const CheckpointWritten& checkpoint, const 
   remark(fmt::format("{}: {:.2f} MB, training stood still {:.3f} s, written in {:.2f} s",
                      std::filesystem::path(checkpoint.path).filename().string(), checkpoint.size_mb, checkpoint.stall_s,
                      checkpoint.write_s));
-  tell(CheckpointDone{static_cast<double>(checkpoint.sample)});
+  tell(CheckpointDone{progress_of(checkpoint.sample)});
   for (const WorkerId worker : std::exchange(to_release_, {})) dismiss(worker, "released");
   if (phase_ == Phase::saving) {
     // One that was asked for earlier may come first.

@@ -30,7 +30,7 @@ struct Segment {
   SampleSource data = SampleSource::real;
   bool layers = false;                    ///< a look at every layer of the network before the first step
   std::vector<std::int64_t> exchanges{};  ///< bytes of exchanges that are timed before the first step; not with servers
-  int rehearse = 0;  ///< samples that the first worker reads and prepares by itself before the first step
+  std::int64_t rehearse = 0;  ///< samples that the first worker reads and prepares by itself before the first step
   /// Asked after each step; ends the segment.
   std::function<bool(const SegmentResult&)> enough{};
 };

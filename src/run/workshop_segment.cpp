@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "run/mesh_crew.h"
 #include "run/server_crew.h"
+#include "run/whole_samples.h"
 #include "run/workshop.h"
 
 namespace mayfly {
@@ -141,8 +142,8 @@ void Workshop::note_report(WorkerId from, double wait_s, double compute_s, doubl
 void Workshop::commit(const Crew::Step& step) {
   const TimedEvent event{Seconds(Clock::now().time_since_epoch()),
                          StepCommitted{.generation = crew_->formation(),
-                                       .first_sample = static_cast<double>(step.range.first),
-                                       .samples = static_cast<double>(step.range.count)}};
+                                       .first_sample = progress_of(step.range.first),
+                                       .samples = progress_of(step.range.count)}};
   const std::string record = crew_->record();
   const auto stored = record.empty() ? store_->append(event) : store_->append(event, "crew", record);
   if (!stored) return lost(stored.error().message);
