@@ -13,6 +13,7 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "base/overloaded.h"
 #include "base/text.h"
 #include "train/data_link.h"
 
@@ -103,7 +104,9 @@ LightCrew::~LightCrew() {
   while (!workers_.empty()) drop(workers_.begin()->first);
 }
 
-void LightCrew::say(const Worker& worker, const Message& message) { send_all(worker.socket, framed(encoded(message))); }
+void LightCrew::say(const Worker& worker, const ToController& message) {
+  send_all(worker.socket, framed(encoded<ToController>(message)));
+}
 
 void LightCrew::join() {
   auto made = std::make_unique<Worker>();
@@ -157,25 +160,31 @@ void LightCrew::heard(Worker& worker) {
     const auto frame = worker.frames.next();
     MAYFLY_CHECK(frame, "the controller sends frames");
     if (!*frame) return;
-    const auto message = decoded(**frame);
+    const auto message = decoded<ToMember>(**frame);
     MAYFLY_CHECK(message, "the controller sends messages");
     if (std::holds_alternative<Lease>(*message)) lease_bytes_ = 4 + (*frame)->size();
     hear(worker, *message);
   }
 }
 
-void LightCrew::hear(Worker& worker, const Message& message) {
-  if (std::holds_alternative<Welcome>(message)) {
-    worker.welcome = true;
-    ++welcomed_;
-    return say(worker, Ready{.samples = 1000, .parameters = 1000});
-  }
-  if (const auto* word = std::get_if<Attach>(&message)) return attach(worker, *word);
-  if (const auto* lease = std::get_if<Lease>(&message)) return ask(worker, *lease);
-  if (std::holds_alternative<Refused>(message) || std::holds_alternative<Leave>(message)) {
+void LightCrew::hear(Worker& worker, const ToMember& message) {
+  const auto sent_away = [&] {
     ++refused_;
     drop(worker.number);
-  }
+  };
+  std::visit(Overloaded{
+                 [&](const Welcome&) {
+                   worker.welcome = true;
+                   ++welcomed_;
+                   say(worker, Ready{.samples = 1000, .parameters = 1000});
+                 },
+                 [&](const Attach& word) { attach(worker, word); }, [&](const Lease& lease) { ask(worker, lease); },
+                 [&](const Refused&) { sent_away(); }, [&](const Leave&) { sent_away(); },
+                 Ignoring<void, Alive, Halt, Neighbours, Watch, Measure>{},
+                 Ignoring<void, Form, Peers, Proceed, WriteCheckpoint>{},  // it stands in no mesh
+                 Ignoring<void, Serve, Commit, Forget, Save>{},            // for servers
+             },
+             message);
 }
 
 void LightCrew::attach(Worker& worker, const Attach& word) {
@@ -236,13 +245,13 @@ bool LightCrew::take_answer(Worker& worker, Server& server) {
 /// By all servers: they are met, or the lease is staged.
 void LightCrew::answered(Worker& worker) {
   if (worker.lease.formation != worker.formation) return say(worker, Formed{.formation = worker.formation});
-  const std::string frame = framed(encoded(Pushed{.formation = worker.formation,
-                                                  .lease = worker.lease.lease,
-                                                  .sample = worker.lease.sample,
-                                                  .loss = 0.5,
-                                                  .compute_s = 1e-6,
-                                                  .pull_s = 1e-6,
-                                                  .push_s = 1e-6}));
+  const std::string frame = framed(encoded<ToController>(Pushed{.formation = worker.formation,
+                                                                .lease = worker.lease.lease,
+                                                                .sample = worker.lease.sample,
+                                                                .loss = 0.5,
+                                                                .compute_s = 1e-6,
+                                                                .pull_s = 1e-6,
+                                                                .push_s = 1e-6}));
   pushed_bytes_ = frame.size();
   send_all(worker.socket, frame);
 }

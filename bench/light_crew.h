@@ -90,7 +90,7 @@ class LightCrew {
   };
 
   void heard(Worker& worker);
-  void hear(Worker& worker, const Message& message);
+  void hear(Worker& worker, const ToMember& message);
   void attach(Worker& worker, const Attach& word);
   void ask(Worker& worker, const Lease& lease);
   void heard_data(Worker& worker, Server& server);
@@ -99,7 +99,7 @@ class LightCrew {
   void answered(Worker& worker);
   void leave_servers(Worker& worker);
   void drop(int number);
-  void say(const Worker& worker, const Message& message);
+  void say(const Worker& worker, const ToController& message);
 
   Poller& poller_;
   const Options options_;

@@ -119,7 +119,7 @@ void updates(int windows, double seconds, int most) {
 class Pulse {
  public:
   Pulse(const std::string& address, const Credentials& credentials) : socket_(connected_to(address, credentials)) {
-    send_all(socket_, framed(encoded(Hello{.pid = ::getpid()})));
+    send_all(socket_, framed(encoded<ToController>(Hello{.pid = ::getpid()})));
     thread_ = std::thread([this] { live(); });
   }
   ~Pulse() {
@@ -142,7 +142,7 @@ class Pulse {
     while (true) {
       auto frame = frames_.next();
       if (frame && *frame) {
-        const auto message = decoded(**frame);
+        const auto message = decoded<ToMember>(**frame);
         if (message && std::holds_alternative<M>(*message)) return true;
         continue;
       }
@@ -156,7 +156,7 @@ class Pulse {
     if (!await<Welcome>()) return;
     while (true) {
       const auto start = Clock::now();
-      send_all(socket_, framed(encoded(Alive{})));
+      send_all(socket_, framed(encoded<ToController>(Alive{})));
       if (!await<Alive>()) return;
       {
         const std::lock_guard lock(mutex_);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/file.h"
+#include "base/overloaded.h"
 #include "base/text.h"
 #include "control/event.h"
 #include "engine/process.h"
@@ -84,18 +85,21 @@ Result<Drilling> ask_controller(const std::filesystem::path& directory, const Dr
   auto link = connect(loop, address->first, address->second, *credentials, kConnect);
   if (!link) return unexpected(link.error());
   Result<Drilling> answer = fail("{}:{}: the controller does not answer", address->first, address->second);
-  const auto hear = [&](const Message& message) {
-    if (const auto* drilling = std::get_if<Drilling>(&message)) answer = *drilling;
-    if (const auto* refused = std::get_if<Refused>(&message)) answer = fail("the controller refuses: {}", refused->why);
+  const auto hear = [&](const ToOperator& message) {
+    std::visit(Overloaded{
+                   [&](const Drilling& drilling) { answer = drilling; },
+                   [&](const Refused& refused) { answer = fail("the controller refuses: {}", refused.why); },
+               },
+               message);
     loop.stop();
   };
   const auto closed = [&](const std::string& why) {
     answer = fail("{}:{}: {}", address->first, address->second, why);
     loop.stop();
   };
-  (*link)->start({.message = hear, .closed = closed});
-  (*link)->send(Hello{.pid = ::getpid(), .role = "operator"});
-  (*link)->send(word);
+  (*link)->start<ToOperator>({.message = hear, .closed = closed});
+  (*link)->send<ToController>(Hello{.pid = ::getpid(), .role = "operator"});
+  (*link)->send<ToController>(word);
   Timer patience(loop);
   patience.start(kAnswer, [&] { loop.stop(); });
   loop.run();

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/overloaded.h"
 #include "base/text.h"
 
 namespace mayfly {
@@ -66,16 +67,17 @@ Result<void> Workshop::start() {
   if (!token) return unexpected(token.error());
   const auto credentials = Credentials::from(*token);
   if (!credentials) return unexpected(credentials.error());
-  auto desk = Desk::open(loop_, "127.0.0.1", 0, *credentials,
-                         {.hello = [this](const Hello& word) { return hello(word); },
-                          .connected = [](WorkerId, const Hello&) {},
-                          .message = [this](WorkerId from, const Message& message) { hear(from, message); },
-                          .closed =
-                              [this](WorkerId who) {
-                                if (!leaving_) lost(fmt::format("worker {} has gone", who));
-                              },
-                          .order = [](const Message&) -> Message { return Refused{"nobody gives orders here"}; },
-                          .failed = [this](const std::string& why) { lost(why); }});
+  auto desk =
+      Desk::open(loop_, "127.0.0.1", 0, *credentials,
+                 {.hello = [this](const Hello& word) { return hello(word); },
+                  .connected = [](WorkerId, const Hello&) {},
+                  .message = [this](WorkerId from, const FromMember& message) { hear(from, message); },
+                  .closed =
+                      [this](WorkerId who) {
+                        if (!leaving_) lost(fmt::format("worker {} has gone", who));
+                      },
+                  .order = [](const FromOperator&) -> ToOperator { return Refused{"nobody gives orders here"}; },
+                  .failed = [this](const std::string& why) { lost(why); }});
   if (!desk) return unexpected(desk.error());
   desk_ = *std::move(desk);
   const std::string address = fmt::format("127.0.0.1:{}", desk_->port());
@@ -163,29 +165,40 @@ Result<void> Workshop::wait_until(const std::function<bool()>& holds, const std:
   return {};
 }
 
-void Workshop::hear(WorkerId from, const Message& message) {
+void Workshop::hear(WorkerId from, const FromMember& message) {
   const auto found = people_.find(from);
   if (found == people_.end() || std::holds_alternative<Alive>(message)) return;
   if (awake_) awake_();
-  if (const auto* ready = std::get_if<Ready>(&message)) {
-    found->second.ready = true;
-    found->second.address = ready->address;
-    if (!found->second.server) {
-      ready_.push_back(*ready);
-      start_time_ = std::max(start_time_, Seconds(Clock::now() - launched_[found->second.launch]));
-    }
-  }
-  if (const auto* unable = std::get_if<Unable>(&message)) lost(unable->what);
-  if (const auto* used = std::get_if<Measurement>(&message)) found->second.answer = *used;
-  if (const auto* written = std::get_if<CheckpointWritten>(&message)) written_ = *written;
-  if (const auto* failed = std::get_if<CheckpointFailed>(&message)) lost("no checkpoint: " + failed->what);
-  if (const auto* formed = std::get_if<Formed>(&message); formed != nullptr && crew_) {
-    if (formed->formation == crew_->formation()) formed_.insert(from);
-  }
-  if (const auto* broken = std::get_if<Broken>(&message); broken != nullptr && crew_) {
-    if (broken->formation == crew_->formation()) lost("workers have lost each other: " + broken->what);
-  }
-  note_report(from, message);
+  Person& person = found->second;
+  const auto current = [&](std::int64_t formation) { return crew_ && formation == crew_->formation(); };
+  std::visit(
+      Overloaded{
+          [&](const Ready& ready) {
+            person.ready = true;
+            person.address = ready.address;
+            if (person.server) return;
+            ready_.push_back(ready);
+            start_time_ = std::max(start_time_, Seconds(Clock::now() - launched_[person.launch]));
+          },
+          [&](const Unable& unable) { lost(unable.what); },
+          [&](const Measurement& used) { person.answer = used; },
+          [&](const CheckpointWritten& written) { written_ = written; },
+          [&](const CheckpointFailed& failed) { lost("no checkpoint: " + failed.what); },
+          [&](const Formed& formed) {
+            if (current(formed.formation)) formed_.insert(from);
+          },
+          [&](const Broken& broken) {
+            if (current(broken.formation)) lost("workers have lost each other: " + broken.what);
+          },
+          [&](const StepDone& done) { note_report(from, done.wait_s.value_or(0), done.compute_s, done.exchange_s); },
+          [&](const Pushed& pushed) {
+            note_report(from, pushed.wait_s.value_or(0), pushed.compute_s, pushed.pull_s + pushed.push_s);
+          },
+          Ignoring<void, Reachable>{},        // for the crew
+          Ignoring<void, Leaving, AtRisk>{},  // its end is noticed
+          Ignoring<void, Fed, Alive>{},
+      },
+      message);
   if (crew_) {
     const auto step = crew_->hear(from, message);
     if (step && step->range.count > 0) commit(*step);

@@ -30,7 +30,7 @@ struct Segment {
   SampleSource data = SampleSource::real;
   bool layers = false;                    ///< a look at every layer of the network before the first step
   std::vector<std::int64_t> exchanges{};  ///< bytes of exchanges that are timed before the first step; not with servers
-  int rehearse = 0;  ///< samples that the first worker reads and prepares by itself before the first step
+  std::int64_t rehearse = 0;  ///< samples that the first worker reads and prepares by itself before the first step
   /// Asked after each step; ends the segment.
   std::function<bool(const SegmentResult&)> enough{};
 };
@@ -100,8 +100,9 @@ class Workshop {
   explicit Workshop(Options options);
   Result<void> start();
   Result<Welcome> hello(const Hello& hello);
-  void hear(WorkerId from, const Message& message);
-  void note_report(WorkerId from, const Message& message);
+  void hear(WorkerId from, const FromMember& message);
+  /// Of one step: how long it waited for data, computed and exchanged.
+  void note_report(WorkerId from, double wait_s, double compute_s, double exchange_s);
   void lost(const std::string& why);
   void commit(const Crew::Step& step);
   void deliver();

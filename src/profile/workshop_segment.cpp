@@ -9,6 +9,7 @@
 #include "profile/workshop.h"
 #include "run/mesh_crew.h"
 #include "run/server_crew.h"
+#include "run/whole_samples.h"
 
 namespace mayfly {
 namespace {
@@ -126,25 +127,23 @@ Result<void> Workshop::train(const Segment& segment, const std::vector<WorkerId>
   return trained;
 }
 
-void Workshop::note_report(WorkerId from, const Message& message) {
+void Workshop::note_report(WorkerId from, double wait_s, double compute_s, double exchange_s) {
   if (segment_ == nullptr) return;
   const auto steps = std::find_if(result_->workers.begin(), result_->workers.end(),
                                   [&](const WorkerSteps& one) { return one.worker == from; });
-  const auto* done = std::get_if<StepDone>(&message);
-  const auto* pushed = std::get_if<Pushed>(&message);
-  if (steps == result_->workers.end() || (done == nullptr && pushed == nullptr)) return;
+  if (steps == result_->workers.end()) return;
   const auto now = Clock::now();
   steps->step_s.push_back(Seconds(now - *std::exchange(people_[from].last, now)).count());
-  steps->wait_s.push_back((done != nullptr ? done->wait_s : pushed->wait_s).value_or(0));
-  steps->compute_s.push_back(done != nullptr ? done->compute_s : pushed->compute_s);
-  steps->exchange_s.push_back(done != nullptr ? done->exchange_s : pushed->pull_s + pushed->push_s);
+  steps->wait_s.push_back(wait_s);
+  steps->compute_s.push_back(compute_s);
+  steps->exchange_s.push_back(exchange_s);
 }
 
 void Workshop::commit(const Crew::Step& step) {
   const TimedEvent event{Seconds(Clock::now().time_since_epoch()),
                          StepCommitted{.generation = crew_->formation(),
-                                       .first_sample = static_cast<double>(step.range.first),
-                                       .samples = static_cast<double>(step.range.count)}};
+                                       .first_sample = progress_of(step.range.first),
+                                       .samples = progress_of(step.range.count)}};
   const std::string record = crew_->record();
   const auto stored = record.empty() ? store_->append(event) : store_->append(event, "crew", record);
   if (!stored) return lost(stored.error().message);

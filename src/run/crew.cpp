@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "run/whole_samples.h"
+
 namespace mayfly {
 namespace {
 
@@ -27,7 +29,7 @@ Assign side_by_side(std::int64_t generation, std::vector<WorkerId> members, std:
   return {.generation = generation,
           .shape = {machines, 1},
           .members = std::move(members),
-          .next_sample = static_cast<double>(sample)};
+          .next_sample = progress_of(sample)};
 }
 
 void MeasuredSpeed::add(double samples, double seconds) {

@@ -14,7 +14,7 @@ namespace mayfly {
 /// What is said to a worker or server, over its connection.
 struct Letter {
   WorkerId to = 0;
-  Message message{};
+  ToMember message{};
 };
 
 /// Those that train together, as the controller's process sees them: who stands where, what each holds, which samples
@@ -27,7 +27,7 @@ class Crew {
  public:
   struct Part {
     WorkerId worker = 0;
-    int samples = 0;
+    std::int64_t samples = 0;
     Seconds compute{};
     Seconds exchange{};
     Seconds wait{};  ///< for data, before computing
@@ -65,7 +65,7 @@ class Crew {
   virtual bool form_again() = 0;
 
   /// What a worker or server says. A step comes back when the last report of it is in; commit() or nothing must follow.
-  virtual std::optional<Step> hear(WorkerId from, const Message& message) = 0;
+  virtual std::optional<Step> hear(WorkerId from, const FromMember& message) = 0;
   /// The step counts. Nobody hears of it before go_on(), or the next formation.
   virtual void commit() = 0;
   /// Leases what is next below `end`, the samples wanted. Where all is done the crew waits. `evaluate`: look at the

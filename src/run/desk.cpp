@@ -1,5 +1,7 @@
 #include "run/desk.h"
 
+#include "base/overloaded.h"
+
 namespace mayfly {
 namespace {
 
@@ -29,19 +31,35 @@ void Desk::accept(std::unique_ptr<Link> link) {
   connection.link = std::move(link);
   connection.patience = std::make_unique<Timer>(loop_);
   connection.patience->start(kHelloPatience, [this, number] { close(number); });
-  connection.link->start({.message = [this, number](const Message& message) { hear(number, message); },
-                          .closed = [this, number](const std::string&) { close(number); }});
+  connection.link->start<ToController>(
+      {.message = [this, number](const ToController& message) { hear(number, message); },
+       .closed = [this, number](const std::string&) { close(number); }});
 }
 
-void Desk::hear(int number, const Message& message) {
-  const auto found = connections_.find(number);
-  if (found == connections_.end()) return;
-  if (const auto* hello = std::get_if<Hello>(&message)) return greet(number, *hello);
-  if (found->second.operates) return found->second.link->send(calls_.order(message));
-  if (!found->second.worker) return turn_away(number, "want Hello first");
-  const WorkerId worker = *found->second.worker;
-  if (std::holds_alternative<Alive>(message)) found->second.link->send(Alive{});
+void Desk::hear(int number, const ToController& message) {
+  if (!connections_.contains(number)) return;
+  std::visit(Overloaded{
+                 [&](const Hello& hello) { greet(number, hello); },
+                 [&](const FromMember& word) { hear_member(number, word); },
+                 [&](const FromOperator& word) { hear_operator(number, word); },
+             },
+             message);
+}
+
+void Desk::hear_member(int number, const FromMember& message) {
+  Connection& connection = connections_[number];
+  if (connection.operates) return connection.link->send<ToOperator>(Refused{"an operator may ask for a drill"});
+  if (!connection.worker) return turn_away(number, "want Hello first");
+  const WorkerId worker = *connection.worker;
+  if (std::holds_alternative<Alive>(message)) connection.link->send<ToMember>(Alive{});
   calls_.message(worker, message);
+}
+
+void Desk::hear_operator(int number, const FromOperator& message) {
+  Connection& connection = connections_[number];
+  if (connection.operates) return connection.link->send<ToOperator>(calls_.order(message));
+  // A worker that asks for a drill is not heard.
+  if (!connection.worker) turn_away(number, "want Hello first");
 }
 
 void Desk::greet(int number, const Hello& hello) {
@@ -56,7 +74,7 @@ void Desk::greet(int number, const Hello& hello) {
   connection.worker = welcome->worker;
   connection.patience.reset();
   workers_[welcome->worker] = number;
-  connection.link->send(*welcome);
+  connection.link->send<ToMember>(*welcome);
   calls_.connected(welcome->worker, hello);
 }
 
@@ -67,7 +85,7 @@ void Desk::admit_operator(int number) {
 
 void Desk::turn_away(int number, const std::string& why) {
   Connection& connection = connections_[number];
-  connection.link->send(Refused{why});
+  connection.link->send<ToMember>(Refused{why});
   connection.link->close();
   if (connection.worker) workers_.erase(*connection.worker);
   loop_.post([this, number] { connections_.erase(number); });
@@ -88,9 +106,9 @@ void Desk::close(int number) {
   calls_.closed(*worker);
 }
 
-void Desk::send(WorkerId worker, const Message& message) {
+void Desk::send(WorkerId worker, const ToMember& message) {
   if (const auto found = workers_.find(worker); found != workers_.end())
-    connections_[found->second].link->send(message);
+    connections_[found->second].link->send<ToMember>(message);
 }
 
 void Desk::drop(WorkerId worker) {

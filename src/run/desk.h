@@ -19,10 +19,10 @@ class Desk {
     std::function<Result<Welcome>(const Hello&)> hello{};
     /// The worker is connected; for what must be sent to it first.
     std::function<void(WorkerId, const Hello&)> connected{};
-    std::function<void(WorkerId, const Message&)> message{};
+    std::function<void(WorkerId, const FromMember&)> message{};
     std::function<void(WorkerId)> closed{};
     /// What an operator asks, and what he is answered.
-    std::function<Message(const Message&)> order{};
+    std::function<ToOperator(const FromOperator&)> order{};
     /// Somebody could not be let in.
     std::function<void(const std::string& why)> failed{};
   };
@@ -30,7 +30,7 @@ class Desk {
                                             const Credentials& credentials, Calls calls);
 
   /// Nothing happens where it is not connected.
-  void send(WorkerId worker, const Message& message);
+  void send(WorkerId worker, const ToMember& message);
   bool connected(WorkerId worker) const { return workers_.contains(worker); }
   void drop(WorkerId worker);
   std::uint16_t port() const { return listener_->port(); }
@@ -46,7 +46,9 @@ class Desk {
   };
   Desk(Loop& loop, Calls calls) : loop_(loop), calls_(std::move(calls)) {}
   void accept(std::unique_ptr<Link> link);
-  void hear(int number, const Message& message);
+  void hear(int number, const ToController& message);
+  void hear_member(int number, const FromMember& message);
+  void hear_operator(int number, const FromOperator& message);
   void greet(int number, const Hello& hello);
   void admit_operator(int number);
   void turn_away(int number, const std::string& why);

@@ -29,7 +29,7 @@ SpeedWatchOptions speed_options(const RunInputs& inputs) {
 }
 
 LossWatchOptions loss_options(const RunInputs& inputs, std::int64_t epoch) {
-  LossWatchOptions options{.epoch = static_cast<double>(epoch), .batch = static_cast<double>(inputs.spec.train->batch)};
+  LossWatchOptions options{.epoch = progress_of(epoch), .batch = progress_of(inputs.spec.train->batch)};
   if (inputs.profile != nullptr && inputs.profile->loss) options.form = inputs.profile->loss->form;
   options.predicted = inputs.forecast.samples;
   return options;
@@ -74,9 +74,9 @@ bool Guard::loss_reached() const {
 }
 
 void Guard::watch_loss(const Crew::Step& step, const Standing& standing, Findings& findings) {
-  losses_.saw(static_cast<double>(step.range.end()), step.loss);
+  losses_.saw(progress_of(step.range.end()), step.loss);
   if (!inputs_.spec.loss) return;
-  const auto committed = static_cast<double>(standing.samples);
+  const double committed = progress_of(standing.samples);
   if (loss_reached()) {
     findings.estimated = committed;
     return;
@@ -88,7 +88,7 @@ void Guard::watch_loss(const Crew::Step& step, const Standing& standing, Finding
   }
   // Until the loss is there the end stays ahead.
   const double ahead = committed + 10.0 * inputs_.spec.train->batch;
-  const double target = findings.estimated.value_or(static_cast<double>(standing.target.value_or(0)));
+  const double target = findings.estimated.value_or(progress_of(standing.target.value_or(0)));
   if (target < ahead) findings.estimated = ahead;
   if (findings.estimated) findings.estimated = std::ceil(*findings.estimated);
 }
@@ -100,7 +100,7 @@ void Guard::watch_speed(const Crew::Step& step, Seconds commit, const Standing& 
   // Where workers do not wait for each other the others' steps go on meanwhile.
   const double alone = std::min(1.0, static_cast<double>(step.parts.size()) / workers_);
   speed_.saw({.end = standing.now,
-              .samples = static_cast<double>(step.range.count),
+              .samples = progress_of(step.range.count),
               .compute = alone * slowest->compute,
               .exchange = alone * slowest->exchange,
               .commit = commit});
@@ -119,7 +119,7 @@ void Guard::watch_speed(const Crew::Step& step, Seconds commit, const Standing& 
 
 void Guard::repeat_promise(const Standing& standing, Findings& findings) {
   if (repeated_ || inputs_.profile == nullptr || !standing.target) return;
-  const double done = static_cast<double>(standing.samples) / static_cast<double>(*standing.target);
+  const double done = progress_of(standing.samples) / progress_of(*standing.target);
   const auto ratio = speed_.ratio();
   if (done < kEarly || !ratio) return;
   repeated_ = true;

@@ -8,6 +8,7 @@
 #include "control/speed_watch.h"
 #include "run/crew.h"
 #include "run/run.h"
+#include "run/whole_samples.h"
 
 namespace mayfly {
 
@@ -34,7 +35,7 @@ class Guard {
   /// So many workers train from now on.
   void begin(int workers);
   Findings saw(const Crew::Step& step, Seconds commit, const Standing& standing);
-  void roll_back(std::int64_t sample) { losses_.roll_back(static_cast<double>(sample)); }
+  void roll_back(std::int64_t sample) { losses_.roll_back(progress_of(sample)); }
 
   /// As the promise means it.
   std::optional<double> training_loss() const { return losses_.training_loss(); }

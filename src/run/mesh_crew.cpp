@@ -4,7 +4,9 @@
 #include <numeric>
 
 #include "base/check.h"
+#include "base/overloaded.h"
 #include "base/text.h"
+#include "run/whole_samples.h"
 
 namespace mayfly {
 namespace {
@@ -41,7 +43,7 @@ int MeshCrew::rank_of(WorkerId worker) const {
 bool MeshCrew::assign(const Assign& command) {
   generation_ = command.generation;
   members_ = command.members;
-  sample_ = static_cast<std::int64_t>(command.next_sample);
+  sample_ = whole_samples(command.next_sample);
   return form_again();
 }
 
@@ -118,16 +120,30 @@ void MeshCrew::pause() {
   phase_ = Phase::idle;
 }
 
-std::optional<MeshCrew::Step> MeshCrew::hear(WorkerId from, const Message& message) {
-  const bool answers =
-      std::holds_alternative<CheckpointWritten>(message) || std::holds_alternative<CheckpointFailed>(message);
-  if (answers && writer_ == from) writer_.reset();
-  if (!stands(from)) return std::nullopt;
-  if (const auto* reachable = std::get_if<Reachable>(&message)) gather(from, *reachable);
-  if (const auto* formed = std::get_if<Formed>(&message)) join(from, *formed);
-  if (const auto* broken = std::get_if<Broken>(&message)) broken_ = broken_ || broken->formation == formation_;
-  if (const auto* done = std::get_if<StepDone>(&message)) return count(from, *done);
-  return std::nullopt;
+std::optional<MeshCrew::Step> MeshCrew::hear(WorkerId from, const FromMember& message) {
+  std::optional<Step> step;
+  const bool here = stands(from);
+  std::visit(Overloaded{
+                 [&](const Reachable& reachable) {
+                   if (here) gather(from, reachable);
+                 },
+                 [&](const Formed& formed) {
+                   if (here) join(from, formed);
+                 },
+                 [&](const Broken& broken) { broken_ = broken_ || (here && broken.formation == formation_); },
+                 [&](const StepDone& done) {
+                   if (here) step = count(from, done);
+                 },
+                 [&](const CheckpointWritten&) { answered(from); }, [&](const CheckpointFailed&) { answered(from); },
+                 Ignoring<void, Pushed>{},                                                   // there are no servers
+                 Ignoring<void, Ready, Leaving, AtRisk, Unable, Fed, Measurement, Alive>{},  // for the session
+             },
+             message);
+  return step;
+}
+
+void MeshCrew::answered(WorkerId from) {
+  if (writer_ == from) writer_.reset();
 }
 
 void MeshCrew::gather(WorkerId from, const Reachable& message) {
@@ -251,7 +267,7 @@ void MeshCrew::ask_others_than(WorkerId worker) {
   checkpoint_wanted_ = true;
 }
 
-void MeshCrew::send_all(const Message& message) {
+void MeshCrew::send_all(const ToMember& message) {
   for (const WorkerId worker : ranks_) send(worker, message);
 }
 

@@ -22,7 +22,7 @@ class MeshCrew final : public Crew {
   void roll_back(const std::string& checkpoint, std::int64_t sample, Ledger ledger) override;
   void pause() override;
   bool form_again() override;
-  std::optional<Step> hear(WorkerId from, const Message& message) override;
+  std::optional<Step> hear(WorkerId from, const FromMember& message) override;
   void commit() override;
   using Crew::go_on;
   void go_on(std::int64_t end, bool evaluate) override;
@@ -52,14 +52,15 @@ class MeshCrew final : public Crew {
   };
 
   void form(int source, bool from_checkpoint, const std::string& checkpoint);
+  void answered(WorkerId from);
   void gather(WorkerId from, const Reachable& message);
   void join(WorkerId from, const Formed& message);
   bool finished() const { return lease_ && reports_.size() == ranks_.size(); }
   std::optional<Step> count(WorkerId from, const StepDone& message);
   Step finished_step() const;
   void split(int samples);
-  void send(WorkerId to, Message message) { letters_.push_back({to, std::move(message)}); }
-  void send_all(const Message& message);
+  void send(WorkerId to, ToMember message) { letters_.push_back({to, std::move(message)}); }
+  void send_all(const ToMember& message);
   int rank_of(WorkerId worker) const;
   /// It is gone, or its connection was, and with it what it was asked for.
   void ask_others_than(WorkerId worker);

@@ -95,7 +95,7 @@ Result<void> Runner::open_desk(const std::string& token) {
                           perform();
                         },
                     .message =
-                        [this](WorkerId worker, const Message& message) {
+                        [this](WorkerId worker, const FromMember& message) {
                           session_->hear(now(), worker, message);
                           perform();
                         },
@@ -105,8 +105,8 @@ Result<void> Runner::open_desk(const std::string& token) {
                           perform();
                         },
                     .order =
-                        [this](const Message& message) {
-                          Message answer = session_->order(now(), message);
+                        [this](const FromOperator& message) {
+                          ToOperator answer = session_->order(now(), message);
                           perform();
                           return answer;
                         },

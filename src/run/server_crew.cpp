@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "base/check.h"
+#include "run/whole_samples.h"
 
 namespace mayfly {
 
@@ -119,7 +120,7 @@ bool ServerCrew::stateless() const {
 bool ServerCrew::assign(const Assign& command) {
   generation_ = command.generation;
   members_ = command.members;
-  sample_ = static_cast<std::int64_t>(command.next_sample);
+  sample_ = whole_samples(command.next_sample);
   for (auto& [worker, seat] : seats_) {
     if (!stands(worker)) seat.attached = false;
   }
@@ -269,7 +270,7 @@ void ServerCrew::attach(WorkerId worker) {
 
 std::vector<Letter> ServerCrew::letters() { return std::exchange(letters_, {}); }
 
-void ServerCrew::send_servers(const Message& message) {
+void ServerCrew::send_servers(const ToMember& message) {
   for (const auto& [id, server] : servers_) {
     if (server.stands) send(id, message);
   }

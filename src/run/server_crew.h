@@ -46,7 +46,7 @@ class ServerCrew final : public Crew {
   void roll_back(const std::string& checkpoint, std::int64_t sample, Ledger ledger) override;
   void pause() override;
   bool form_again() override;
-  std::optional<Step> hear(WorkerId from, const Message& message) override;
+  std::optional<Step> hear(WorkerId from, const FromMember& message) override;
   void commit() override;
   using Crew::go_on;
   void go_on(std::int64_t end, bool evaluate) override;
@@ -107,7 +107,10 @@ class ServerCrew final : public Crew {
   void serve();
   void catch_up(WorkerId id, Server& server);
   void attach(WorkerId worker);
+  void formed(WorkerId from, const Formed& message);
   void server_formed(WorkerId server, const Formed& message);
+  void broke(WorkerId from, const Broken& message);
+  void answered(WorkerId from);
   std::optional<Step> count(WorkerId from, const Pushed& message);
   Step update(const std::vector<std::int64_t>& leases) const;
   double staleness(const Pushed& pushed) const;
@@ -124,8 +127,8 @@ class ServerCrew final : public Crew {
   bool waits() const { return options_.servers.sync == ServersSpec::Sync::bsp; }
   int batch_of(WorkerId worker) const;
   std::int64_t step_number() const { return (sample_ + options_.batch - 1) / options_.batch; }
-  void send(WorkerId to, Message message) { letters_.push_back({to, std::move(message)}); }
-  void send_servers(const Message& message);
+  void send(WorkerId to, ToMember message) { letters_.push_back({to, std::move(message)}); }
+  void send_servers(const ToMember& message);
 
   Options options_;
   std::int64_t formation_;

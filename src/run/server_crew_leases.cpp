@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/json.h"
+#include "base/overloaded.h"
 #include "run/server_crew.h"
 
 namespace mayfly {
@@ -50,38 +51,50 @@ std::optional<Commit> commit_in(const Json& record) {
 
 }  // namespace
 
-std::optional<Crew::Step> ServerCrew::hear(WorkerId from, const Message& message) {
-  const bool answers =
-      std::holds_alternative<CheckpointWritten>(message) || std::holds_alternative<CheckpointFailed>(message);
-  if (answers && writer_ == from) {
-    writer_.reset();
-    if (save_wanted_) write_checkpoint();
-  }
-  if (!stands(from)) return std::nullopt;
-  const auto* broken = std::get_if<Broken>(&message);
-  const auto* formed = std::get_if<Formed>(&message);
+std::optional<Crew::Step> ServerCrew::hear(WorkerId from, const FromMember& message) {
+  std::optional<Step> step;
+  std::visit(Overloaded{
+                 [&](const Formed& word) { formed(from, word); }, [&](const Broken& word) { broke(from, word); },
+                 [&](const Pushed& pushed) {
+                   if (stands(from) && !serves(from) && seats_.contains(from)) step = count(from, pushed);
+                 },
+                 [&](const CheckpointWritten&) { answered(from); }, [&](const CheckpointFailed&) { answered(from); },
+                 Ignoring<void, Reachable, StepDone>{},                                      // there is no mesh
+                 Ignoring<void, Ready, Leaving, AtRisk, Unable, Fed, Measurement, Alive>{},  // for the session
+             },
+             message);
+  return step;
+}
+
+void ServerCrew::answered(WorkerId from) {
+  if (writer_ != from) return;
+  writer_.reset();
+  if (save_wanted_) write_checkpoint();
+}
+
+void ServerCrew::broke(WorkerId from, const Broken& message) {
+  if (!stands(from) || message.formation != formation_) return;
   if (serves(from)) {
-    if (formed != nullptr) server_formed(from, *formed);
-    if (broken != nullptr && broken->formation == formation_) {
-      broken_ = server_broken_ = true;
-      servers_.at(from).sample.reset();  // whatever it holds, it is not what was thought
-    }
-    return std::nullopt;
+    broken_ = server_broken_ = true;
+    servers_.at(from).sample.reset();  // whatever it holds, it is not what was thought
+    return;
   }
-  if (!seats_.contains(from)) return std::nullopt;  // said before it went
-  Seat& seat = seats_.at(from);
-  if (broken != nullptr && broken->formation == formation_) {
-    if (seat.lease) take_back(*seat.lease);
-    seat.attached = false;
-    broken_ = true;
-  }
-  if (formed != nullptr && formed->formation == formation_ && phase_ == Phase::training && !seat.attached) {
-    seat.attached = true;
-    seat.updates = fewest_updates().value_or(0);
-    give_leases();
-  }
-  if (const auto* pushed = std::get_if<Pushed>(&message)) return count(from, *pushed);
-  return std::nullopt;
+  const auto seat = seats_.find(from);
+  if (seat == seats_.end()) return;  // said before it went
+  if (seat->second.lease) take_back(*seat->second.lease);
+  seat->second.attached = false;
+  broken_ = true;
+}
+
+void ServerCrew::formed(WorkerId from, const Formed& message) {
+  if (!stands(from)) return;
+  if (serves(from)) return server_formed(from, message);
+  const auto seat = seats_.find(from);
+  if (seat == seats_.end() || message.formation != formation_ || phase_ != Phase::training || seat->second.attached)
+    return;
+  seat->second.attached = true;
+  seat->second.updates = fewest_updates().value_or(0);
+  give_leases();
 }
 
 std::optional<Crew::Step> ServerCrew::count(WorkerId from, const Pushed& message) {
@@ -133,7 +146,7 @@ Crew::Step ServerCrew::update(const std::vector<std::int64_t>& leases) const {
     if (pushed.validation_loss) step.validation_loss = pushed.validation_loss;
     if (pushed.accuracy) step.accuracy = pushed.accuracy;
     step.parts.push_back({.worker = given.worker,
-                          .samples = static_cast<int>(given.range.count),
+                          .samples = given.range.count,
                           .compute = Seconds(pushed.compute_s),
                           .exchange = Seconds(pushed.pull_s + pushed.push_s),
                           .wait = Seconds(pushed.wait_s.value_or(0))});

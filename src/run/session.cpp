@@ -7,6 +7,7 @@
 
 #include "run/mesh_crew.h"
 #include "run/server_crew.h"
+#include "run/whole_samples.h"
 
 namespace mayfly {
 namespace {
@@ -89,14 +90,14 @@ std::int64_t Session::end_sample() const {
 void Session::commit(const Crew::Step& step) {
   if (phase_ == Phase::ending) return;
   const TimedEvent event{now_, StepCommitted{.generation = step.generation,
-                                             .first_sample = static_cast<double>(step.range.first),
-                                             .samples = static_cast<double>(step.range.count)}};
+                                             .first_sample = progress_of(step.range.first),
+                                             .samples = progress_of(step.range.count)}};
   const std::string before = std::exchange(crew_record_, crew_->record());
   const bool news = crew_record_ != before;
   const Reaction reaction = controller_.step(event.time, event.event);
   // Before anything follows: whoever hears of the step may apply it.
   act(Record{event, reaction.records, news ? "crew" : "", news ? crew_record_ : ""});
-  const bool counts = controller_.committed() == static_cast<double>(step.range.end());
+  const bool counts = whole_samples(controller_.committed()) == step.range.end();
   if (counts) {
     unable_in_a_row_ = 0;
     crew_->commit();
@@ -142,8 +143,8 @@ void Session::learn(const Crew::Step& step, Seconds commit) {
     read({{"reading", "training"}, {"sample", crew_->sample()}, {"loss", *guard_->training_loss()}});
   }
   for (const std::string& text : findings.sayings) say(text);
-  if (findings.estimated && target_ != static_cast<std::int64_t>(*findings.estimated)) {
-    target_ = static_cast<std::int64_t>(*findings.estimated);
+  if (findings.estimated && target_ != wanted_samples(*findings.estimated)) {
+    target_ = wanted_samples(*findings.estimated);
     tell(Estimated{*findings.estimated});
   }
   if (findings.ratio) tell(Measured{*findings.ratio});
@@ -265,9 +266,9 @@ void Session::roll_back(const FoundCheckpoint& found) {
   if (!crew_->has_servers() && ledger->frontier() != sample)
     return fail(fmt::format("{}: its samples have gaps, as servers leave them: go on with a 'servers' block",
                             found.checkpoint->path.string()));
-  const auto before = static_cast<std::int64_t>(controller_.committed());
-  tell(RolledBack{.generation = controller_.generation(), .sample = static_cast<double>(sample)});
-  if (controller_.committed() != static_cast<double>(sample)) {
+  const std::int64_t before = whole_samples(controller_.committed());
+  tell(RolledBack{.generation = controller_.generation(), .sample = progress_of(sample)});
+  if (whole_samples(controller_.committed()) != sample) {
     // The state went with the servers, so the machines begin anew, and a checkpoint is looked for again.
     if (crew_->has_servers()) return tell(StateLost{controller_.generation()});
     // They have trained in this generation, so they should hold what they made: whoever does not is broken.
@@ -286,7 +287,7 @@ void Session::roll_back(const FoundCheckpoint& found) {
   crew_->roll_back(found.checkpoint ? found.checkpoint->path.string() : "", sample, *std::move(ledger));
   crew_->go_on(end_sample());
   // Whoever wrote it, or whoever was told, may have died before the controller heard of it; of the last one it must.
-  if (controller_.checkpointed() < static_cast<double>(sample)) tell(CheckpointDone{static_cast<double>(sample)});
+  if (whole_samples(controller_.checkpointed()) < sample) tell(CheckpointDone{progress_of(sample)});
 }
 
 void Session::request_checkpoint() {

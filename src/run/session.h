@@ -58,7 +58,7 @@ class Session {
   /// Somebody of the run: what it is told, or why it is not wanted. What it writes down must succeed first.
   Result<Welcome> hello(Seconds now, const Hello& hello);
   void connected(Seconds now, WorkerId worker, const Hello& hello);
-  void hear(Seconds now, WorkerId worker, const Message& message);
+  void hear(Seconds now, WorkerId worker, const FromMember& message);
   void closed(Seconds now, WorkerId worker);
 
   // What others do.
@@ -71,7 +71,7 @@ class Session {
   void sought(Seconds now, const FoundCheckpoint& found);
   void published(Seconds now, const CheckpointWritten& checkpoint, const Result<void>& result);
   /// An operator's word, and the answer.
-  Message order(Seconds now, const Message& message);
+  ToOperator order(Seconds now, const FromOperator& message);
   /// The first asks to save and end, the second to end at once.
   void signal(Seconds now);
   /// Something that must not fail has failed.
@@ -129,7 +129,7 @@ class Session {
   void act(What what) {
     acts_.emplace_back(std::move(what));
   }
-  void send(WorkerId worker, Message message) { act(Letter{worker, std::move(message)}); }
+  void send(WorkerId worker, ToMember message) { act(Letter{worker, std::move(message)}); }
   void note(std::string key, std::string value) { act(Note{std::move(key), std::move(value)}); }
   /// At the end of every call from outside: letters, and what the fleet wants.
   void deliver();
@@ -157,7 +157,7 @@ class Session {
   void commit(const Crew::Step& step);
   void go_on_after(bool told, bool evaluate);
   void learn(const Crew::Step& step, Seconds commit);
-  Message drill(const Drill& message);
+  ToOperator drill(const Drill& message);
 
   // What becomes of them.
   void machine_gone(int launch, const Ending& ending);

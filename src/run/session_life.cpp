@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "run/session.h"
+#include "run/whole_samples.h"
 
 namespace mayfly {
 namespace {
@@ -61,8 +62,7 @@ Seconds Session::restore(const std::vector<std::string>& lines, const Notes& not
       members_[joined->worker] = {.ready = true, .joined = true, .since = event->time};
     }
     if (const auto* lost = std::get_if<Lost>(&event->event)) members_.erase(lost->worker);
-    if (const auto* estimated = std::get_if<Estimated>(&event->event))
-      target_ = static_cast<std::int64_t>(estimated->samples);
+    if (const auto* estimated = std::get_if<Estimated>(&event->event)) target_ = wanted_samples(estimated->samples);
     for (const Command& command : reaction.commands) {
       if (const auto* assign = std::get_if<Assign>(&command)) assigned_ = *assign;
       if (std::holds_alternative<Pause>(command)) assigned_.reset();
@@ -80,7 +80,7 @@ Seconds Session::restore(const std::vector<std::string>& lines, const Notes& not
   saving_.start_at(now_);
   crew_ = make_crew(number("formation"));
   crew_record_ = noted("crew");
-  crew_->restore(crew_record_, static_cast<std::int64_t>(controller_.committed()));
+  crew_->restore(crew_record_, whole_samples(controller_.committed()));
   for (const WorkerId server : crew_->servers()) members_[server] = {.ready = true, .joined = true, .server = true};
   formation_seen_ = crew_->formation();
   fleet_.restore(now_, noted("fleet"));

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/overloaded.h"
 #include "base/text.h"
 #include "run/session.h"
+#include "run/whole_samples.h"
 
 namespace mayfly {
 namespace {
@@ -85,22 +87,26 @@ void Session::connected(Seconds now, WorkerId worker, const Hello& hello) {
   deliver();
 }
 
-void Session::hear(Seconds now, WorkerId worker, const Message& message) {
+void Session::hear(Seconds now, WorkerId worker, const FromMember& message) {
   at(now);
   if (const auto found = members_.find(worker); found != members_.end()) found->second.heard = now_;
-  if (const auto* ready = std::get_if<Ready>(&message)) on_ready(worker, *ready);
-  if (const auto* leaving = std::get_if<Leaving>(&message)) on_leaving(worker, *leaving);
-  if (const auto* risk = std::get_if<AtRisk>(&message)) on_at_risk(worker, *risk);
-  if (const auto* fed = std::get_if<Fed>(&message)) fed_[worker] = *fed;
-  if (const auto* written = std::get_if<CheckpointWritten>(&message)) {
-    ++publishes_;
-    act(Publish{*written});
-  }
-  if (const auto* failed = std::get_if<CheckpointFailed>(&message)) on_not_written(*failed);
-  if (const auto* unable = std::get_if<Unable>(&message)) {
-    on_unable(worker, *unable);
-    return deliver();
-  }
+  std::visit(Overloaded{
+                 [&](const Ready& ready) { on_ready(worker, ready); },
+                 [&](const Leaving& leaving) { on_leaving(worker, leaving); },
+                 [&](const AtRisk& risk) { on_at_risk(worker, risk); }, [&](const Fed& fed) { fed_[worker] = fed; },
+                 [&](const CheckpointWritten& written) {
+                   ++publishes_;
+                   act(Publish{written});
+                 },
+                 [&](const CheckpointFailed& failed) { on_not_written(failed); },
+                 [&](const Unable& unable) { on_unable(worker, unable); },
+                 Ignoring<void, Reachable, Formed, StepDone, Pushed, Broken>{},  // for the crew
+                 Ignoring<void, Measurement>{},                                  // no run measures
+                 Ignoring<void, Alive>{},                                        // it was heard: that is all
+             },
+             message);
+  // Whoever is unable is lost: a crew does not hear its last word.
+  if (std::holds_alternative<Unable>(message)) return deliver();
   const auto step = crew_->hear(worker, message);
   if (step && step->range.count == 0) {
     learn(*step, Seconds(0));
@@ -130,7 +136,7 @@ void Session::learn_epoch(std::int64_t samples) {
   if (inputs_.spec.epochs) wanted = std::ceil(*inputs_.spec.epochs * static_cast<double>(epoch_));
   if (inputs_.spec.steps) wanted = *inputs_.spec.steps * train_.batch;
   if (!wanted) return;
-  target_ = static_cast<std::int64_t>(*wanted);
+  target_ = wanted_samples(*wanted);
   tell(Estimated{*wanted});
 }
 
@@ -195,7 +201,7 @@ void Session::published(Seconds now, const CheckpointWritten& checkpoint, const 
   remark(fmt::format("{}: {:.2f} MB, training stood still {:.3f} s, written in {:.2f} s",
                      std::filesystem::path(checkpoint.path).filename().string(), checkpoint.size_mb, checkpoint.stall_s,
                      checkpoint.write_s));
-  tell(CheckpointDone{static_cast<double>(checkpoint.sample)});
+  tell(CheckpointDone{progress_of(checkpoint.sample)});
   for (const WorkerId worker : std::exchange(to_release_, {})) dismiss(worker, "released");
   if (phase_ == Phase::saving) {
     // One that was asked for earlier may come first.

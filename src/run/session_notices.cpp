@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/overloaded.h"
 #include "base/text.h"
 #include "notice/cloud.h"
 #include "run/session.h"
@@ -75,17 +76,15 @@ void Session::check_last_holders() {
   for (const WorkerId server : last) send(server, Leave{"preempted"});
 }
 
-Message Session::order(Seconds now, const Message& message) {
+ToOperator Session::order(Seconds now, const FromOperator& message) {
   at(now);
-  const auto* wanted = std::get_if<Drill>(&message);
-  if (wanted == nullptr) return Refused{"an operator may ask for a drill"};
-  Message answer = drill(*wanted);
+  ToOperator answer = std::visit(Overloaded{[&](const Drill& wanted) { return drill(wanted); }}, message);
   deliver();
   return answer;
 }
 
 /// Machines are told and taken as a cloud would do it, by the engine that has them.
-Message Session::drill(const Drill& message) {
+ToOperator Session::drill(const Drill& message) {
   std::vector<std::string> names;
   std::vector<int> launches;
   for (const WorkerId worker : message.workers) {

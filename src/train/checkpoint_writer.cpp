@@ -47,7 +47,7 @@ std::shared_ptr<Copy> copy_of(Trainer& trainer) {
   return copy;
 }
 
-Message written(const std::filesystem::path& directory, const TrainerState& state, const Copy& copy, Seconds stall) {
+FromMember written(const std::filesystem::path& directory, const TrainerState& state, const Copy& copy, Seconds stall) {
   const auto start = Clock::now();
   const auto path = write_checkpoint(directory, state, copy.model, copy.optimiser);
   if (!path) return CheckpointFailed{.sample = state.sample, .what = path.error().message};
@@ -68,7 +68,7 @@ void CheckpointWriter::write(const std::filesystem::path& directory, const Train
   write([directory, state, copy, stall] { return written(directory, state, *copy, stall); });
 }
 
-void CheckpointWriter::write(std::function<Message()> work) {
+void CheckpointWriter::write(std::function<FromMember()> work) {
   finish();
   thread_ = std::thread([this, work = std::move(work)] {
     auto message = work();
@@ -82,8 +82,8 @@ void CheckpointWriter::finish() {
   if (thread_.joinable()) thread_.join();
 }
 
-Message checkpoint_written(const std::filesystem::path& directory, const TrainerState& state, Trainer& trainer,
-                           Seconds stall) {
+FromMember checkpoint_written(const std::filesystem::path& directory, const TrainerState& state, Trainer& trainer,
+                              Seconds stall) {
   return written(directory, state, *copy_of(trainer), stall);
 }
 

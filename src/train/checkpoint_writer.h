@@ -15,23 +15,23 @@ namespace mayfly {
 class CheckpointWriter {
  public:
   /// `told` gets CheckpointWritten or CheckpointFailed, from the writer's thread.
-  explicit CheckpointWriter(std::function<void(Message)> told) : told_(std::move(told)) {}
+  explicit CheckpointWriter(std::function<void(FromMember)> told) : told_(std::move(told)) {}
   /// Waits for the one in hand.
   ~CheckpointWriter() { finish(); }
 
   /// Waits for the one in hand, copies the trainer's state, then returns.
   void write(const std::filesystem::path& directory, const TrainerState& state, Trainer& trainer);
   /// Waits for the one in hand; `work` is done in the writer's thread, and what it returns is told.
-  void write(std::function<Message()> work);
+  void write(std::function<FromMember()> work);
   void finish();
 
  private:
-  std::function<void(Message)> told_;
+  std::function<void(FromMember)> told_;
   std::thread thread_{};
 };
 
 /// CheckpointWritten, of what the trainer holds, or CheckpointFailed.
-Message checkpoint_written(const std::filesystem::path& directory, const TrainerState& state, Trainer& trainer,
-                           Seconds stall);
+FromMember checkpoint_written(const std::filesystem::path& directory, const TrainerState& state, Trainer& trainer,
+                              Seconds stall);
 
 }  // namespace mayfly

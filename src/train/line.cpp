@@ -8,6 +8,7 @@
 #include <limits>
 #include <utility>
 
+#include "base/overloaded.h"
 #include "train/log.h"
 
 namespace mayfly {
@@ -24,7 +25,7 @@ constexpr Seconds kLastCall{1};
 constexpr Seconds kLeastTime{1};  ///< however little is left, some of it is used
 
 template <class... Kinds>
-bool is_one_of(const Message& message) {
+bool is_one_of(const FromMember& message) {
   return (std::holds_alternative<Kinds>(message) || ...);
 }
 
@@ -65,7 +66,7 @@ void Line::deliver(Mail mail) {
 
 void Line::holds(std::optional<std::int64_t> sample) { sample_ = sample.value_or(-1); }
 
-void Line::say(Message message) {
+void Line::say(FromMember message) {
   loop_.post([this, message = std::move(message)] {
     if (is_one_of<Ready, Reachable, Formed, StepDone, Pushed, Broken>(message)) unanswered_ = message;
     if (is_one_of<CheckpointWritten>(message)) {
@@ -77,8 +78,8 @@ void Line::say(Message message) {
   });
 }
 
-void Line::send(const Message& message) {
-  if (link_) link_->send(message);
+void Line::send(const ToController& message) {
+  if (link_) link_->send<ToController>(message);
 }
 
 void Line::attempt() {
@@ -86,8 +87,8 @@ void Line::attempt() {
   auto connected = connect(loop_, options_.host, options_.port, options_.credentials, kConnect);
   if (!connected) return lost(connected.error().message);
   link_ = std::move(*connected);
-  link_->start({.message = [this](Message message) { hear(std::move(message)); },
-                .closed = [this](const std::string& why) { lost(why); }});
+  link_->start<ToMember>({.message = [this](ToMember message) { hear(std::move(message)); },
+                          .closed = [this](const std::string& why) { lost(why); }});
   Hello hello{.pid = ::getpid(), .role = options_.role, .slot = options_.slot};
   if (terms_) {
     hello.worker = terms_->worker;
@@ -98,7 +99,7 @@ void Line::attempt() {
       hello.formation = done->formation;
     }
   }
-  link_->send(hello);
+  send(hello);
   tick();
 }
 
@@ -113,23 +114,64 @@ void Line::lost(const std::string& why) {
   retry_.start(kRetry, [this] { attempt(); });
 }
 
-void Line::hear(Message message) {
+void Line::hear(ToMember message) {
   last_word_ = Clock::now();
   why_lost_ = kNoAnswer;
-  if (auto* welcomed = std::get_if<Welcome>(&message)) return welcome(std::move(*welcomed));
-  if (const auto* refused = std::get_if<Refused>(&message)) return refuse(refused->why);
-  if (is_one_of<Alive>(message)) {
-    if (checkpoint_ && unheard_ > 0) checkpoint_.reset();
-    return;
-  }
-  if (const auto* service = std::get_if<Watch>(&message)) {
-    const auto cloud = parse_cloud(service->cloud);
-    if (!cloud || !on_loopback(service->endpoint)) return log("told to watch {}: not done", service->endpoint);
-    return watch({.cloud = *cloud, .endpoint = service->endpoint}, kDrillInterval);
-  }
-  if (is_one_of<Form, Peers, Proceed, Serve, Attach, Lease, Commit, Halt>(message)) unanswered_.reset();
-  end_formations(message);
-  deliver(std::move(message));
+  const auto answers = [&] {
+    unanswered_.reset();
+    return false;
+  };
+  const auto begins = [&](std::int64_t formation) {
+    options_.ended(formation - 1);
+    return answers();
+  };
+  // True: it was for the line itself.
+  const bool own = std::visit(Overloaded{
+                                  [&](Welcome& word) {
+                                    welcome(std::move(word));
+                                    return true;
+                                  },
+                                  [&](const Refused& word) {
+                                    refuse(word.why);
+                                    return true;
+                                  },
+                                  [&](const Alive&) {
+                                    confirm();
+                                    return true;
+                                  },
+                                  [&](const Watch& service) {
+                                    watch_too(service);
+                                    return true;
+                                  },
+                                  [&](const Form& form) { return begins(form.formation); },
+                                  [&](const Serve& serve) { return begins(serve.formation); },
+                                  [&](const Attach& attach) { return begins(attach.formation); },
+                                  [&](const Peers&) { return answers(); },
+                                  [&](const Proceed&) { return answers(); },
+                                  [&](const Lease&) { return answers(); },
+                                  [&](const Commit&) { return answers(); },
+                                  [&](const Halt& halt) {
+                                    options_.ended(halt.formation);
+                                    return answers();
+                                  },
+                                  [&](const Leave&) {
+                                    options_.ended(std::numeric_limits<std::int64_t>::max());
+                                    return false;
+                                  },
+                                  Ignoring<bool, Forget, Save, WriteCheckpoint, Neighbours, Measure>{},
+                              },
+                              message);
+  if (!own) deliver(std::move(message));
+}
+
+void Line::confirm() {
+  if (checkpoint_ && unheard_ > 0) checkpoint_.reset();
+}
+
+void Line::watch_too(const Watch& service) {
+  const auto cloud = parse_cloud(service.cloud);
+  if (!cloud || !on_loopback(service.endpoint)) return log("told to watch {}: not done", service.endpoint);
+  watch({.cloud = *cloud, .endpoint = service.endpoint}, kDrillInterval);
 }
 
 void Line::welcome(Welcome message) {
@@ -143,7 +185,7 @@ void Line::welcome(Welcome message) {
   if (!again) {
     unanswered_.reset();
     checkpoint_.reset();
-    return deliver(Message(std::move(message)));
+    return deliver(ToMember(std::move(message)));
   }
   log("attached again as {} {}", options_.role, message.worker);
   unheard_ = 0;
@@ -186,14 +228,6 @@ void Line::give_up(const std::string& why) {
   deliver(Orphaned{});
 }
 
-void Line::end_formations(const Message& message) {
-  if (const auto* form = std::get_if<Form>(&message)) options_.ended(form->formation - 1);
-  if (const auto* serve = std::get_if<Serve>(&message)) options_.ended(serve->formation - 1);
-  if (const auto* attach = std::get_if<Attach>(&message)) options_.ended(attach->formation - 1);
-  if (const auto* halt = std::get_if<Halt>(&message)) options_.ended(halt->formation);
-  if (is_one_of<Leave>(message)) options_.ended(std::numeric_limits<std::int64_t>::max());
-}
-
 /// A machine that is shut down after its cloud's notice sends one too: only the second ends the process.
 void Line::terminate() {
   if (std::exchange(terminated_, true)) std::_Exit(128 + SIGTERM);
@@ -232,7 +266,7 @@ void Line::leave_in(Seconds left) {
   const Seconds margin = std::min(kLastCall, left / 10);
   last_call_.start(std::max(kLeastTime, left - margin), [this] {
     options_.ended(std::numeric_limits<std::int64_t>::max());
-    deliver(Message(Leave{.why = "its time is up"}));
+    deliver(ToMember(Leave{.why = "its time is up"}));
   });
 }
 

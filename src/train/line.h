@@ -28,7 +28,7 @@ struct Orphaned {};
 struct Rejected {
   std::string why{};
 };
-using Mail = std::variant<Message, Dropped, Orphaned, Rejected>;
+using Mail = std::variant<ToMember, Dropped, Orphaned, Rejected>;
 
 /// A worker's or server's line to its controller, with a thread of its own: heartbeats go out whatever the training
 /// does. A line that breaks is mended, and what the controller may have missed is said again.
@@ -54,9 +54,9 @@ class Line {
 
   /// The next thing to do; blocks.
   Mail next();
-  void say(Message message);
+  void say(FromMember message);
   /// Comes as mail once more.
-  void remind(Message message) { deliver(std::move(message)); }
+  void remind(ToMember message) { deliver(std::move(message)); }
   /// The weights hold this many samples; none: nothing that counts.
   void holds(std::optional<std::int64_t> sample);
 
@@ -65,14 +65,16 @@ class Line {
 
   void attempt();
   void lost(const std::string& why);
-  void hear(Message message);
+  void hear(ToMember message);
   void welcome(Welcome message);
   void refuse(const std::string& why);
-  void send(const Message& message);
+  /// Its heartbeat was answered.
+  void confirm();
+  void watch_too(const Watch& service);
+  void send(const ToController& message);
   void tick();
   bool too_silent() const;
   void give_up(const std::string& why);
-  void end_formations(const Message& message);
   void terminate();
   void watch(const MetadataService& service, std::optional<Seconds> interval);
   void notice(const PreemptionNotice& notice);
@@ -95,11 +97,11 @@ class Line {
   bool closing_ = false;
   std::optional<Welcome> terms_{};
   Clock::time_point last_word_ = Clock::now();
-  std::string why_lost_;                 ///< the line, since that word
-  std::optional<Message> unanswered_{};  ///< the last of Ready, Reachable, Formed, StepDone, Pushed, Broken
-  std::optional<Message> checkpoint_{};  ///< the last one written that may not have been heard of
-  int unheard_ = 0;                      ///< heartbeats sent since, whose answer proves that it was
-  bool terminated_ = false;              ///< had its SIGTERM
+  std::string why_lost_;                    ///< the line, since that word
+  std::optional<FromMember> unanswered_{};  ///< the last of Ready, Reachable, Formed, StepDone, Pushed, Broken
+  std::optional<FromMember> checkpoint_{};  ///< the last one written that may not have been heard of
+  int unheard_ = 0;                         ///< heartbeats sent since, whose answer proves that it was
+  bool terminated_ = false;                 ///< had its SIGTERM
   std::optional<Clock::time_point> leaves_{};
   std::string why_leaves_{};
   std::optional<AtRisk> risk_{};

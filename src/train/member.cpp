@@ -1,14 +1,12 @@
 #include "train/member.h"
 
-#include <utility>
-
 #include "train/log.h"
 
 namespace mayfly {
 
 int Member::run() {
   while (true) {
-    auto mail = line().next();
+    const auto mail = line().next();
     if (std::holds_alternative<Orphaned>(mail)) {
       log("no word from the controller for too long");
       finish();
@@ -23,13 +21,13 @@ int Member::run() {
       drop();
       continue;
     }
-    auto& message = std::get<Message>(mail);
+    const auto& message = std::get<ToMember>(mail);
     if (const auto* leave = std::get_if<Leave>(&message)) {
       log("leaving: {}", leave->why);
       finish();
       return kDone;
     }
-    if (const auto obeyed = obey(std::move(message)); !obeyed) {
+    if (const auto obeyed = obey(message); !obeyed) {
       log("{}", obeyed.error().message);
       finish();
       save_what_others_lack();

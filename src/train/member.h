@@ -19,7 +19,7 @@ class Member {
 
   virtual Line& line() = 0;
   /// An error: it cannot go on at all.
-  virtual Result<void> obey(Message message) = 0;
+  virtual Result<void> obey(const ToMember& message) = 0;
   /// The controller does not know it any more: it starts again as a newcomer.
   virtual void drop() = 0;
   /// The controller is gone for good.

@@ -6,73 +6,65 @@
 #include <vector>
 
 #include "data/elapsed.h"
+#include "train/log.h"
+#include "train/throttle.h"
 
 namespace mayfly {
-namespace {
 
-using Clock = std::chrono::steady_clock;
-
-Result<void> evaluate(LoadedJob& job, Pushed& pushed) {
-  if (!job.validation) return {};
-  std::vector<std::int64_t> samples(static_cast<std::size_t>(job.validation->size()));
-  std::iota(samples.begin(), samples.end(), 0);
-  const auto sums = job.trainer->evaluate(*job.validation, samples);
-  if (!sums) return unexpected(sums.error());
-  if (sums->labels <= 0) return {};
-  pushed.validation_loss = sums->loss_sum / sums->labels;
-  pushed.accuracy = sums->correct / sums->labels;
+Result<void> Served::attach(const Attach& servers) {
+  if (!gear_.job.trainer) return {};
+  retire();
+  gear_.hold(-1, 0);  // the state is the servers'
+  client_ = ShardClient::make({.formation = servers.formation,
+                               .shards = servers.shards,
+                               .addresses = servers.addresses,
+                               .credentials = gear_.options.line.credentials,
+                               .size = gear_.job.trainer->layout().size(),
+                               .worker = gear_.terms.worker,
+                               .network = gear_.emulated});
+  formation_ = servers.formation;
+  gear_.breaker.install(client_, servers.formation);
+  if (const auto connected = client_->connect(); !connected) {
+    break_formation(servers.formation, connected.error().message);
+    return {};
+  }
+  log("formation {}: {} servers", servers.formation, servers.addresses.size());
+  gear_.line.say(Formed{.formation = servers.formation});
   return {};
 }
 
-}  // namespace
-
-Result<void> Served::attach(const Attach& attach, std::size_t parameters, int worker) {
-  detach();
-  client_ = ShardClient::make({.formation = attach.formation,
-                               .shards = attach.shards,
-                               .addresses = attach.addresses,
-                               .credentials = options_.credentials,
-                               .size = parameters,
-                               .worker = worker,
-                               .network = options_.network});
-  formation_ = attach.formation;
-  breaker_.install(client_, attach.formation);
-  auto connected = client_->connect();
-  if (!connected) detach();
-  return connected;
-}
-
-void Served::detach() {
-  breaker_.install(nullptr, -1);
-  client_.reset();
-  formation_.reset();
-  done_.reset();
-}
-
-Result<Message> Served::work(const Lease& lease, LoadedJob& job) {
+Result<void> Served::take(const Lease& lease) {
+  if (!stands(lease.formation)) return {};
   // After a mended line the controller may repeat itself.
-  if (done_ && done_->formation == lease.formation && done_->lease == lease.lease) return *done_;
+  const bool again = done_ && done_->formation == lease.formation && done_->lease == lease.lease;
+  if (!again) {
+    if (auto worked = work(lease); !worked) return worked;
+  }
+  if (done_) gear_.line.say(*done_);
+  gear_.report_feed(false);
+  return {};
+}
+
+Result<void> Served::work(const Lease& lease) {
   Pushed pushed{.formation = lease.formation, .lease = lease.lease};
-  auto done = pull(lease, *job.trainer, pushed);
+  auto done = pull(lease, pushed);
   if (done && lease.evaluate) {
-    if (const auto evaluated = evaluate(job, pushed); !evaluated) return unexpected(evaluated.error());
+    if (auto evaluated = evaluate(pushed); !evaluated) return evaluated;
   }
   if (done && lease.samples > 0) {
-    const auto batch =
-        waited_batch(job, {.first = lease.first_sample, .count = lease.samples}, options_.cpu_share, pushed.wait_s);
+    const auto batch = waited_batch(gear_.job, {.first = lease.first_sample, .count = lease.samples},
+                                    gear_.options.cpu_share, pushed.wait_s);
     if (!batch) return unexpected(batch.error());
-    done = train(lease, **batch, job, pushed);
-  }
-  if (!done) {
-    detach();
-    return Broken{.formation = lease.formation, .what = done.error().message};
+    done = train(lease, **batch, pushed);
   }
   done_ = pushed;
-  return pushed;
+  if (!done) break_formation(lease.formation, done.error().message);
+  return {};
 }
 
-Result<void> Served::pull(const Lease& lease, Trainer& trainer, Pushed& pushed) {
-  const auto start = Clock::now();
+Result<void> Served::pull(const Lease& lease, Pushed& pushed) {
+  const auto start = std::chrono::steady_clock::now();
+  auto& trainer = *gear_.job.trainer;
   const auto state = client_->pull(lease.sample, trainer.weights());
   if (!state) return unexpected(state.error());
   trainer.weights_written();
@@ -81,13 +73,26 @@ Result<void> Served::pull(const Lease& lease, Trainer& trainer, Pushed& pushed) 
   return {};
 }
 
-Result<void> Served::train(const Lease& lease, const Batch& batch, LoadedJob& job, Pushed& pushed) {
-  auto& trainer = *job.trainer;
-  const bool adds_up = job.spec().sum;
+Result<void> Served::evaluate(Pushed& pushed) {
+  const auto& validation = gear_.job.validation;
+  if (!validation) return {};
+  std::vector<std::int64_t> samples(static_cast<std::size_t>(validation->size()));
+  std::iota(samples.begin(), samples.end(), 0);
+  const auto sums = gear_.job.trainer->evaluate(*validation, samples);
+  if (!sums) return unexpected(sums.error());
+  if (sums->labels <= 0) return {};
+  pushed.validation_loss = sums->loss_sum / sums->labels;
+  pushed.accuracy = sums->correct / sums->labels;
+  return {};
+}
+
+Result<void> Served::train(const Lease& lease, const Batch& batch, Pushed& pushed) {
+  auto& trainer = *gear_.job.trainer;
+  const bool adds_up = gear_.job.spec().sum;
   const double share = adds_up ? 1 : lease.share;
-  Throttle throttle(options_.cpu_share);
+  Throttle throttle(gear_.options.cpu_share);
   client_->begin_push(lease.lease, trainer.exchange());
-  auto start = Clock::now();
+  auto start = std::chrono::steady_clock::now();
   throttle.begin();
   const double loss = trainer.compute(batch, share, lease.first_sample, [&](std::size_t first, std::size_t count) {
     throttle.hold();  // a slower processor would not have got here yet
@@ -97,10 +102,32 @@ Result<void> Served::train(const Lease& lease, const Batch& batch, LoadedJob& jo
   throttle.hold();
   pushed.loss = adds_up ? loss / static_cast<double>(lease.samples) : loss;
   pushed.compute_s = since(start);
-  start = Clock::now();
+  start = std::chrono::steady_clock::now();
   auto finished = client_->finish_push();
   pushed.push_s = since(start);
   return finished;
+}
+
+Result<Seconds> Served::exchange_time(std::int64_t /*bytes*/) {
+  return fail("exchanges are timed between workers that stand together");
+}
+
+void Served::break_formation(std::int64_t formation, const std::string& what) {
+  log("formation {} broken: {}", formation, what);
+  retire();
+  gear_.line.say(Broken{.formation = formation, .what = what});
+}
+
+void Served::halt(std::int64_t formation) {
+  if (formation_ && *formation_ <= formation) retire();
+}
+
+void Served::retire() {
+  gear_.breaker.install(nullptr, -1);
+  client_.reset();
+  formation_.reset();
+  done_.reset();
+  gear_.work_as_usual();
 }
 
 }  // namespace mayfly

@@ -5,45 +5,42 @@
 #include <optional>
 #include <string>
 
-#include "base/result.h"
-#include "train/breaker.h"
-#include "train/loaded_job.h"
+#include "train/gear.h"
 #include "train/shard_client.h"
-#include "train/throttle.h"
-#include "wire/message.h"
+#include "train/teamwork.h"
 
 namespace mayfly {
 
 /// A worker's part where servers hold the parameters: one lease at a time is pulled for, computed and pushed.
-class Served {
+class Served final : public Teamwork {
  public:
-  struct Options {
-    Credentials credentials{};
-    std::shared_ptr<EmulatedNetwork> network{};
-    std::optional<double> cpu_share{};  ///< of an emulated machine
-  };
-  /// The breaker can end every wait.
-  Served(Options options, Breaker& breaker) : options_(std::move(options)), breaker_(breaker) {}
+  explicit Served(Gear& gear) : gear_(gear) {}
+
+  // Words of the controller. Each returns an error where the worker cannot go on at all.
 
   /// Leaves the servers of before for these.
-  Result<void> attach(const Attach& attach, std::size_t parameters, int worker);
-  void detach();
-  /// None: attached to no servers.
-  std::optional<std::int64_t> formation() const { return formation_; }
+  Result<void> attach(const Attach& servers);
+  /// Moves the trainer's weights to what the servers hold. A lease that was done already is answered as it was.
+  Result<void> take(const Lease& lease);
 
-  /// Moves the trainer's weights to what the servers hold. A lease that was done already is answered as it was. Broken
-  /// where servers cannot be reached: it is then detached. An error where the data cannot be read.
-  Result<Message> work(const Lease& lease, LoadedJob& job);
+  bool stands(std::int64_t formation) const override { return formation_ == formation; }
+  void halt(std::int64_t formation) override;
+  void retire() override;
+  Result<Seconds> exchange_time(std::int64_t bytes) override;
+  std::optional<int> turn_to_save() const override { return std::nullopt; }
 
  private:
-  Result<void> pull(const Lease& lease, Trainer& trainer, Pushed& pushed);
-  Result<void> train(const Lease& lease, const Batch& batch, LoadedJob& job, Pushed& pushed);
+  /// Leaves the answer in done_, or breaks the formation where servers cannot be reached.
+  Result<void> work(const Lease& lease);
+  Result<void> pull(const Lease& lease, Pushed& pushed);
+  Result<void> evaluate(Pushed& pushed);
+  Result<void> train(const Lease& lease, const Batch& batch, Pushed& pushed);
+  void break_formation(std::int64_t formation, const std::string& what);
 
-  const Options options_;
-  Breaker& breaker_;
+  Gear& gear_;
   std::shared_ptr<ShardClient> client_{};
-  std::optional<std::int64_t> formation_{};
-  std::optional<Pushed> done_{};
+  std::optional<std::int64_t> formation_{};  ///< none: attached to no servers
+  std::optional<Pushed> done_{};             ///< the last lease's answer
 };
 
 }  // namespace mayfly

@@ -5,6 +5,7 @@
 #include <stop_token>
 #include <utility>
 
+#include "base/overloaded.h"
 #include "nn/shard.h"
 #include "train/data_link.h"
 #include "train/log.h"
@@ -39,21 +40,21 @@ Server::Server(Options options)
         };
         return line;
       }()),
-      writer_([this](Message message) { line_.say(std::move(message)); }) {}
+      writer_([this](FromMember message) { line_.say(std::move(message)); }) {}
 
-Result<void> Server::obey(Message message) {
-  const auto current = [&](std::int64_t formation) { return stands_ && serve_->formation == formation; };
-  if (const auto* welcome = std::get_if<Welcome>(&message)) return load(*welcome);
-  if (const auto* wanted = std::get_if<Serve>(&message)) return serve(*wanted);
-  if (const auto* counts = std::get_if<Commit>(&message)) {
-    if (current(counts->formation)) commit(*counts);
-  } else if (const auto* lost = std::get_if<Forget>(&message)) {
-    if (current(lost->formation)) shards_->forget(*lost);
-  } else if (const auto* wanted_copy = std::get_if<Save>(&message)) {
-    if (current(wanted_copy->formation)) save(*wanted_copy);
-  }
-  // Halt: nothing moves here without a word, and the state stays in hand. Waits have ended in the line's thread.
-  return {};
+Result<void> Server::obey(const ToMember& message) {
+  return std::visit(
+      Overloaded{
+          [&](const Welcome& welcome) { return load(welcome); }, [&](const Serve& wanted) { return serve(wanted); },
+          [&](const Commit& counts) { return commit(counts); }, [&](const Forget& lost) { return forget(lost); },
+          [&](const Save& wanted) { return save(wanted); },
+          // Nothing moves here without a word, and the state stays in hand. Waits have ended in the line's thread.
+          Ignoring<Result<void>, Halt>{},
+          Ignoring<Result<void>, Form, Peers, Proceed, WriteCheckpoint, Attach, Lease, Neighbours,
+                   Measure>{},                                     // for workers
+          Ignoring<Result<void>, Refused, Alive, Watch, Leave>{},  // heard by then
+      },
+      message);
 }
 
 Result<void> Server::load(const Welcome& welcome) {
@@ -100,7 +101,7 @@ void Server::hold(std::int64_t sample) {
 
 Result<void> Server::serve(const Serve& serve) {
   if (!job_.trainer) return {};
-  if (stands_ && serve_->formation == serve.formation) {  // said again after the line was mended
+  if (stands(serve.formation)) {  // said again after the line was mended
     line_.say(Formed{.formation = serve.formation});
     return {};
   }
@@ -146,14 +147,25 @@ Result<bool> Server::make_state(const Serve& serve, Shard& shard) {
   return true;
 }
 
-void Server::commit(const Commit& commit) {
+Result<void> Server::commit(const Commit& commit) {
+  if (!stands(commit.formation)) return {};
   // After a mended line the controller may repeat itself. A formation has one state of each number of samples.
-  if (commit.sample <= sample_) return;
-  if (const auto applied = shards_->commit(commit); !applied) return break_formation(applied.error().message);
-  hold(commit.sample);
+  if (commit.sample <= sample_) return {};
+  if (const auto applied = shards_->commit(commit); !applied) {
+    break_formation(applied.error().message);
+  } else {
+    hold(commit.sample);
+  }
+  return {};
 }
 
-void Server::save(const Save& save) {
+Result<void> Server::forget(const Forget& forget) {
+  if (stands(forget.formation)) shards_->forget(forget);
+  return {};
+}
+
+Result<void> Server::save(const Save& save) {
+  if (!stands(save.formation)) return {};
   const auto start = Clock::now();
   const bool writes = !save.addresses.empty();
   if (save.sample != sample_ || (writes && save.addresses.size() != static_cast<std::size_t>(serve_->shards))) {
@@ -161,18 +173,19 @@ void Server::save(const Save& save) {
       line_.say(CheckpointFailed{.sample = save.sample,
                                  .what = fmt::format("asked for sample {} from {} servers, this one holds {} of {}",
                                                      save.sample, save.addresses.size(), sample_, serve_->shards)});
-    return;
+    return {};
   }
   shards_->keep_copy();
-  if (!writes) return;
+  if (!writes) return {};
   const Seconds stall = Clock::now() - start;
   const auto fetch = std::make_shared<StateFetch>(options_.line.credentials, network_);
   writer_.write([this, save, held = *serve_, fetch, stall] { return gathered(save, held, *fetch, stall); });
   saving_.install(fetch, save.formation);
+  return {};
 }
 
 /// In the writer's thread: the trainer is the writer's until it is done.
-Message Server::gathered(const Save& save, const Serve& held, StateFetch& fetch, Seconds stall) {
+FromMember Server::gathered(const Save& save, const Serve& held, StateFetch& fetch, Seconds stall) {
   auto& trainer = *job_.trainer;
   for (int index = 0; index < held.shards; ++index) {
     const auto shard = Shard::make(job_.spec(), trainer.layout(), index, held.shards);

@@ -29,7 +29,7 @@ class Server final : public Member {
 
  private:
   Line& line() override { return line_; }
-  Result<void> obey(Message message) override;
+  Result<void> obey(const ToMember& message) override;
   void drop() override;
   void save_what_it_has() override;
   void finish() override { writer_.finish(); }
@@ -39,9 +39,12 @@ class Server final : public Member {
   Result<void> serve(const Serve& serve);
   /// The state that is asked for, in this shard. None: not to be had now.
   Result<bool> make_state(const Serve& serve, Shard& shard);
-  void commit(const Commit& commit);
-  void save(const Save& save);
-  Message gathered(const Save& save, const Serve& held, StateFetch& fetch, Seconds stall);
+  // Of another formation than the one it stands in: nothing happens.
+  Result<void> commit(const Commit& commit);
+  Result<void> forget(const Forget& forget);
+  Result<void> save(const Save& save);
+  FromMember gathered(const Save& save, const Serve& held, StateFetch& fetch, Seconds stall);
+  bool stands(std::int64_t formation) const { return stands_ && serve_->formation == formation; }
   void break_formation(const std::string& what);
   void hold(std::int64_t sample);
 

@@ -1,10 +1,8 @@
 // A worker that is measured: docs/protocol.md#measuring.
 
 #include <algorithm>
-#include <chrono>
 #include <filesystem>
 #include <memory>
-#include <vector>
 
 #include "data/rehearsal.h"
 #include "train/worker.h"
@@ -12,27 +10,32 @@
 namespace mayfly {
 
 Result<void> Worker::measure(const Measure& wanted) {
+  const auto found =
+      std::find_if(ways_.begin(), ways_.end(), [&](const Teamwork* way) { return way->stands(wanted.formation); });
+  if (found == ways_.end()) return {};
+  LoadedJob& job = gear_.job;
   Measurement used = meter_.used();
   used.formation = wanted.formation;
-  used.prep_threads = loader_options(job_.spec().data.loader, *job_.data).prep_threads;
-  used.tensors = job_.trainer->tensors();
-  if (auto looked = look(wanted, used); !looked) return looked;
-  job_.synthetic = wanted.data == "synthetic" ? std::make_shared<const Batch>() : nullptr;
-  cool_down(job_);
-  if (wanted.data == "cold") forget_data(job_, std::filesystem::path(terms_.job_file).parent_path());
+  used.prep_threads = loader_options(job.spec().data.loader, *job.data).prep_threads;
+  used.tensors = job.trainer->tensors();
+  if (auto looked = look(wanted, **found, used); !looked) return looked;
+  gear_.work_as_usual();
+  if (wanted.data == "synthetic") job.synthetic = std::make_shared<const Batch>();
+  if (wanted.data == "cold") forget_data(job, std::filesystem::path(gear_.terms.job_file).parent_path());
   if (wanted.data == "warm") {
-    if (auto warm = warm_up(job_, wanted.samples); !warm) return warm;
+    if (auto warm = warm_up(job, wanted.samples); !warm) return warm;
   }
   meter_.begin();
-  line_.say(used);
+  gear_.line.say(used);
   return {};
 }
 
 /// Each stage of the data's way by itself.
 Result<void> Worker::rehearse_data(std::int64_t samples, Measurement& seen) {
-  const auto& loader = job_.spec().data.loader;
-  forget_data(job_, std::filesystem::path(terms_.job_file).parent_path());
-  const auto found = rehearse(*job_.data, *job_.order, loader.storage, samples, LoaderOptions{}.fetch_threads);
+  LoadedJob& job = gear_.job;
+  const auto& loader = job.spec().data.loader;
+  forget_data(job, std::filesystem::path(gear_.terms.job_file).parent_path());
+  const auto found = rehearse(*job.data, *job.order, loader.storage, samples, LoaderOptions{}.fetch_threads);
   if (!found) return unexpected(found.error());
   seen.rehearsed = found->samples;
   seen.rehearsed_mb = found->bytes / 1e6;
@@ -43,14 +46,14 @@ Result<void> Worker::rehearse_data(std::int64_t samples, Measurement& seen) {
 }
 
 /// Into the network, and exchanges of the sizes asked for, one after the other with everybody.
-Result<void> Worker::look(const Measure& wanted, Measurement& seen) {
+Result<void> Worker::look(const Measure& wanted, Teamwork& way, Measurement& seen) {
   if (wanted.layers) {
     seen.gflops = multiplication_gflops();
-    const auto batch = job_.feed.loader->batch(0, wanted.batch);
+    const auto batch = gear_.job.feed.loader->batch(0, wanted.batch);
     if (!batch) return unexpected(batch.error());
-    const auto pass = [&] { job_.trainer->compute(*batch, 1, 0); };
+    const auto pass = [&] { gear_.job.trainer->compute(*batch, 1, 0); };
     pass();  // the first one is slower
-    for (const LayerCost& layer : job_.trainer->layers(pass)) {
+    for (const LayerCost& layer : gear_.job.trainer->layers(pass)) {
       seen.layers.push_back(layer.name);
       seen.layer_forward_s.push_back(layer.forward_s);
       seen.layer_backward_s.push_back(layer.backward_s);
@@ -61,17 +64,10 @@ Result<void> Worker::look(const Measure& wanted, Measurement& seen) {
   if (wanted.rehearse > 0) {
     if (auto rehearsed = rehearse_data(wanted.rehearse, seen); !rehearsed) return rehearsed;
   }
-  constexpr int kTimes = 5;
   for (const std::int64_t bytes : wanted.exchanges) {
-    if (!mesh_) return fail("exchanges are timed between workers that stand together");
-    std::vector<float> values(static_cast<std::size_t>(bytes) / sizeof(float));
-    Seconds fastest = Seconds::max();
-    for (int i = 0; i < kTimes; ++i) {
-      const auto start = std::chrono::steady_clock::now();
-      if (auto summed = mesh_->sum(values); !summed) return summed;
-      fastest = std::min<Seconds>(fastest, std::chrono::steady_clock::now() - start);
-    }
-    seen.exchanges_s.push_back(fastest.count());
+    const auto time = way.exchange_time(bytes);
+    if (!time) return unexpected(time.error());
+    seen.exchanges_s.push_back(time->count());
   }
   return {};
 }

@@ -62,7 +62,7 @@ struct Link::Parts : std::enable_shared_from_this<Parts> {
   asio::steady_timer patience;
   Loop::Parts& loop;
   Channel channel;
-  Calls calls{};
+  TextCalls calls{};
   std::function<void()> proven{};  ///< of a listener's: the peer is no stranger
   FrameReader frames{};
   bool started = false;                ///< somebody listens to messages
@@ -105,9 +105,7 @@ void Link::Parts::deliver() {
     auto frame = frames.next();
     if (!frame) return fail(frame.error().message);
     if (!*frame) return;
-    auto message = decoded(**frame);
-    if (!message) return fail(message.error().message);
-    calls.message(std::move(*message));
+    if (const auto taken = calls.text(**frame); !taken) return fail(taken.error().message);
   }
 }
 
@@ -167,7 +165,7 @@ Link::~Link() {
   if (!parts_->leaving) parts_->shut();
 }
 
-void Link::start(Calls calls) {
+void Link::start_reading(TextCalls calls) {
   parts_->calls = std::move(calls);
   parts_->started = true;
   if (!parts_->reading) parts_->read();
@@ -176,7 +174,7 @@ void Link::start(Calls calls) {
     if (parts->ended) parts->fail(*parts->ended);
   });
 }
-void Link::send(const Message& message) { parts_->send(framed(encoded(message))); }
+void Link::send_text(const std::string& text) { parts_->send(framed(text)); }
 
 void Link::close() {
   parts_->heard = false;

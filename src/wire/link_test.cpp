@@ -85,12 +85,12 @@ std::string reason_after(const std::string& bytes) {
   Room room;
   std::string reason;
   room.arrived = [&] {
-    room.inside->start({.message = [](const Message&) {},
-                        .closed =
-                            [&](std::string why) {
-                              reason = std::move(why);
-                              room.loop.stop();
-                            }});
+    room.inside->start<ToController>({.message = [](const ToController&) {},
+                                      .closed =
+                                          [&](std::string why) {
+                                            reason = std::move(why);
+                                            room.loop.stop();
+                                          }});
   };
   const int descriptor = plain_socket(room.listener->port());
   const auto sent = std::async(std::launch::async, [&] {
@@ -109,24 +109,26 @@ INSTANTIATE_TEST_SUITE_P(Link, LinkOf, ::testing::Bool(),
 TEST_P(LinkOf, MessagesGoBothWaysInOrder) {
   Room room(GetParam() ? support::sealed() : known());
   auto visitor = room.visitor();
-  std::vector<Message> there, back;
-  room.inside->start({.message =
-                          [&](Message message) {
-                            there.push_back(message);
-                            room.inside->send(message);
-                          },
-                      .closed = [](const std::string& why) { ADD_FAILURE() << why; }});
-  visitor->start({.message =
-                      [&](Message message) {
-                        back.push_back(std::move(message));
-                        if (back.size() == 3) room.loop.stop();
-                      },
-                  .closed = [](const std::string& why) { ADD_FAILURE() << why; }});
-  const std::vector<Message> sent = {Formed{.formation = 1}, Alive{}, Leaving{.left_s = 2}};
-  for (const auto& message : sent) visitor->send(message);
+  const std::vector<ToController> said = {Formed{.formation = 1}, Alive{}, Leaving{.left_s = 2}};
+  const std::vector<ToMember> answers = {Halt{.formation = 1}, Alive{}, Leave{.why = "done"}};
+  std::vector<ToController> there;
+  std::vector<ToMember> back;
+  room.inside->start<ToController>({.message =
+                                        [&](ToController message) {
+                                          room.inside->send<ToMember>(answers.at(there.size()));
+                                          there.push_back(std::move(message));
+                                        },
+                                    .closed = [](const std::string& why) { ADD_FAILURE() << why; }});
+  visitor->start<ToMember>({.message =
+                                [&](ToMember message) {
+                                  back.push_back(std::move(message));
+                                  if (back.size() == 3) room.loop.stop();
+                                },
+                            .closed = [](const std::string& why) { ADD_FAILURE() << why; }});
+  for (const auto& message : said) visitor->send<ToController>(message);
   room.run();
-  EXPECT_EQ(there, sent);
-  EXPECT_EQ(back, sent);
+  EXPECT_EQ(there, said);
+  EXPECT_EQ(back, answers);
 }
 
 // Messages of 1 MB, more than any socket's buffer takes: most of them are kept until the peer reads.
@@ -138,22 +140,22 @@ TEST_P(LinkOf, SendNeverBlocksAndCloseSendsWhatIsKept) {
 #endif
   Room room(GetParam() ? support::sealed() : known());
   auto visitor = room.visitor();
-  const Message big = Unable{.what = std::string(1 << 20, 'x')};
-  for (int i = 0; i < kMessages; ++i) visitor->send(big);
+  const ToController big = Unable{.what = std::string(1 << 20, 'x')};
+  for (int i = 0; i < kMessages; ++i) visitor->send<ToController>(big);
   visitor->close();
   visitor.reset();
   int received = 0;
   std::string reason;
-  room.inside->start({.message =
-                          [&](const Message& message) {
-                            EXPECT_EQ(message, big);
-                            ++received;
-                          },
-                      .closed =
-                          [&](std::string why) {
-                            reason = std::move(why);
-                            room.loop.stop();
-                          }});
+  room.inside->start<ToController>({.message =
+                                        [&](const ToController& message) {
+                                          EXPECT_EQ(message, big);
+                                          ++received;
+                                        },
+                                    .closed =
+                                        [&](std::string why) {
+                                          reason = std::move(why);
+                                          room.loop.stop();
+                                        }});
   room.run();
   EXPECT_EQ(received, kMessages);
   EXPECT_EQ(reason, "closed by the peer");
@@ -164,10 +166,10 @@ TEST(Link, TheLastWordArrivesThoughThePeerWasTalking) {
   Room room;
   auto visitor = room.visitor();
   std::string refused;
-  visitor->start({.message = [&](Message message) { refused = std::get<Refused>(message).why; },
-                  .closed = [&](const std::string&) { room.loop.stop(); }});
-  for (int i = 0; i < 1000; ++i) visitor->send(Alive{});
-  room.inside->send(Refused{.why = "no"});
+  visitor->start<ToMember>({.message = [&](const ToMember& message) { refused = std::get<Refused>(message).why; },
+                            .closed = [&](const std::string&) { room.loop.stop(); }});
+  for (int i = 0; i < 1000; ++i) visitor->send<ToController>(Alive{});
+  room.inside->send<ToMember>(Refused{.why = "no"});
   room.inside->close();
   room.inside.reset();
   room.run();
@@ -177,14 +179,14 @@ TEST(Link, TheLastWordArrivesThoughThePeerWasTalking) {
 TEST(Link, ItsCallMayDestroyIt) {
   Room room;
   auto visitor = room.visitor();
-  room.inside->start({.message =
-                          [&](const Message&) {
-                            room.inside.reset();
-                            room.loop.stop();
-                          },
-                      .closed = [](const std::string&) { ADD_FAILURE(); }});
-  visitor->send(Alive{});
-  visitor->send(Alive{});
+  room.inside->start<ToController>({.message =
+                                        [&](const ToController&) {
+                                          room.inside.reset();
+                                          room.loop.stop();
+                                        },
+                                    .closed = [](const std::string&) { ADD_FAILURE(); }});
+  visitor->send<ToController>(Alive{});
+  visitor->send<ToController>(Alive{});
   room.run();
   EXPECT_EQ(room.inside, nullptr);
 }
@@ -193,22 +195,27 @@ TEST(Link, SaysSoWhenThePeerIsGone) {
   Room room;
   auto visitor = room.visitor();
   std::string reason;
-  visitor->start({.message = [](const Message&) {},
-                  .closed =
-                      [&](std::string why) {
-                        reason = std::move(why);
-                        room.loop.stop();
-                      }});
+  visitor->start<ToMember>({.message = [](const ToMember&) {},
+                            .closed =
+                                [&](std::string why) {
+                                  reason = std::move(why);
+                                  room.loop.stop();
+                                }});
   room.inside.reset();
   room.run();
   EXPECT_EQ(reason, "closed by the peer");
-  visitor->send(Alive{});  // nobody hears it, nothing breaks
+  visitor->send<ToController>(Alive{});  // nobody hears it, nothing breaks
 }
 
 TEST(Link, WhatIsNoMessageEndsIt) {
   EXPECT_NE(reason_after(framed("{}")).find("'message'"), std::string::npos);
   EXPECT_NE(reason_after("GET / HTTP/1.1\r\n\r\n").find("a frame of"), std::string::npos);
   EXPECT_NE(reason_after(std::string("\xff\xff\xff\xff", 4)).find("a frame of 4294967295 bytes"), std::string::npos);
+}
+
+TEST(Link, AMessageOfTheOtherDirectionEndsIt) {
+  EXPECT_EQ(reason_after(framed(encoded<ToMember>(Halt{.formation = 1}))),
+            "message halt: nothing that the controller is told");
 }
 
 TEST(Link, ProcessesStartedLaterDoNotInheritIt) {
@@ -252,10 +259,10 @@ TEST(Listener, StrangersChangeNothingButACounter) {
   for (int i = 0; i < 100; ++i) {
     ::close(plain_socket(room.listener->port()));
     descriptors.push_back(plain_socket(room.listener->port()));
-    const auto nonsense = framed(encoded(Hello{.pid = i})) + std::string(100, static_cast<char>(i));
+    const auto nonsense = framed(encoded<ToController>(Hello{.pid = i})) + std::string(100, static_cast<char>(i));
     EXPECT_GT(::write(descriptors.back(), nonsense.data(), nonsense.size()), 0);
     others.push_back(*connect(room.loop, "127.0.0.1", room.listener->port(), Credentials(), Seconds(1)));
-    others.back()->send(Hello{});
+    others.back()->send<ToController>(Hello{});
   }
   room.run();
   for (const int descriptor : descriptors) ::close(descriptor);

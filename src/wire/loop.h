@@ -5,6 +5,9 @@
 #include <initializer_list>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
 
 #include "base/result.h"
 #include "base/units.h"
@@ -48,13 +51,14 @@ class Timer {
 };
 
 /// One end of a connection that carries messages, once both ends have proven that they belong to the run. Destroying it
-/// closes the connection.
+/// closes the connection. The directions, Heard and Said, are those of wire/message.h.
 class Link {
  public:
+  template <class Heard>
   struct Calls {
-    std::function<void(Message)> message{};
+    std::function<void(Heard)> message{};
     /// Once, with the reason: the peer closed, is a stranger, the connection broke, or it sent something that is no
-    /// message. Not after close().
+    /// message, or none of this direction. Not after close().
     std::function<void(std::string)> closed{};
   };
   struct Parts;
@@ -62,13 +66,32 @@ class Link {
   ~Link();
 
   /// Callbacks come from the loop's thread; they may destroy the link.
-  void start(Calls calls);
+  template <class Heard>
+  void start(Calls<Heard> calls) {
+    start_reading({.text = [message = std::move(calls.message)](std::string_view text) -> Result<void> {
+                     auto heard = decoded<Heard>(text);
+                     if (!heard) return unexpected(heard.error());
+                     message(*std::move(heard));
+                     return {};
+                   },
+                   .closed = std::move(calls.closed)});
+  }
   /// Never blocks: what the peer does not take is kept. In the loop's thread.
-  void send(const Message& message);
+  template <class Said>
+  void send(const std::type_identity_t<Said>& message) {
+    send_text(encoded<Said>(message));
+  }
   /// Sends what is kept, then closes.
   void close();
 
  private:
+  struct TextCalls {
+    std::function<Result<void>(std::string_view)> text{};  ///< an error: it is no message
+    std::function<void(std::string)> closed{};
+  };
+  void start_reading(TextCalls calls);
+  void send_text(const std::string& text);
+
   std::shared_ptr<Parts> parts_;
 };
 

@@ -258,7 +258,7 @@ bool sound(const Measurement& used) {
 bool sound(const Save& save) { return save.ledger.size() % 2 == 0; }
 
 template <class M>
-Result<Message> read_as(const Json& object) {
+Result<M> read_as(const Json& object) {
   constexpr auto kTable = table(static_cast<const M*>(nullptr));
   M message;
   std::string wrong;
@@ -279,15 +279,55 @@ Result<Message> read_as(const Json& object) {
   return message;
 }
 
-template <std::size_t... I>
-Result<Message> read_by_name(const std::string& name, const Json& object, std::index_sequence<I...> /*all*/) {
-  Result<Message> message = fail("unknown message '{}'", name.substr(0, 60));
-  const auto attempt = [&]<class M>(const M* type) {
-    if (name == table(type).name) message = read_as<M>(object);
-  };
-  (attempt(static_cast<const std::variant_alternative_t<I, Message>*>(nullptr)), ...);
-  return message;
+/// The alternatives of a direction; some of them are variants themselves.
+template <class M>
+struct Reader {
+  static bool knows(const std::string& name) { return name == table(static_cast<const M*>(nullptr)).name; }
+  static Result<M> read(const std::string& /*name*/, const Json& object) { return read_as<M>(object); }
+};
+template <class... Ms>
+struct Reader<std::variant<Ms...>> {
+  static bool knows(const std::string& name) { return (Reader<Ms>::knows(name) || ...); }
+  /// Of a name that it knows.
+  static Result<std::variant<Ms...>> read(const std::string& name, const Json& object) {
+    Result<std::variant<Ms...>> message;
+    const auto attempt = [&]<class M>(const M* /*type*/) {
+      if (!Reader<M>::knows(name)) return;
+      auto held = Reader<M>::read(name, object);
+      if (held) {
+        message = *std::move(held);
+      } else {
+        message = unexpected(held.error());
+      }
+    };
+    (attempt(static_cast<const Ms*>(nullptr)), ...);
+    return message;
+  }
+};
+
+// Who reads it.
+constexpr const char* reader(const ToController*) { return "the controller"; }
+constexpr const char* reader(const ToMember*) { return "a worker or server"; }
+constexpr const char* reader(const ToOperator*) { return "an operator"; }
+
+bool of_any_direction(const std::string& name) {
+  return Reader<ToController>::knows(name) || Reader<ToMember>::knows(name) || Reader<ToOperator>::knows(name);
 }
+
+struct Writer {
+  template <class M>
+  std::string operator()(const M& held) const {
+    constexpr auto kTable = table(static_cast<const M*>(nullptr));
+    Json object{{"message", kTable.name}};
+    std::apply([&](const auto&... fields) { (put(object, fields.key, held.*fields.member), ...); }, kTable.fields);
+    // Paths and system messages may be no UTF-8; a worker must not end because of it.
+    return object.dump(-1, ' ', false, Json::error_handler_t::replace);
+  }
+  template <class... Ms>
+  std::string operator()(const std::variant<Ms...>& held) const {
+    return std::visit(*this, held);
+  }
+};
 
 /// Nothing where the text is no JSON, or an object has a key twice.
 std::optional<Json> parsed(std::string_view text) {
@@ -305,24 +345,28 @@ std::optional<Json> parsed(std::string_view text) {
 
 }  // namespace
 
-std::string encoded(const Message& message) {
-  return std::visit(
-      []<class M>(const M& held) {
-        constexpr auto kTable = table(static_cast<const M*>(nullptr));
-        Json object{{"message", kTable.name}};
-        std::apply([&](const auto&... fields) { (put(object, fields.key, held.*fields.member), ...); }, kTable.fields);
-        // Paths and system messages may be no UTF-8; a worker must not end because of it.
-        return object.dump(-1, ' ', false, Json::error_handler_t::replace);
-      },
-      message);
+template <class Direction>
+std::string encoded(const std::type_identity_t<Direction>& message) {
+  return Writer{}(message);
 }
 
-Result<Message> decoded(std::string_view text) {
+template <class Direction>
+Result<Direction> decoded(std::string_view text) {
   const auto object = parsed(text);
   if (!object || !object->is_object()) return fail("no message: {} bytes that are not one JSON object", text.size());
-  const auto name = object->find("message");
-  if (name == object->end() || !name->is_string()) return fail("no message: 'message' must be its name");
-  return read_by_name(name->get<std::string>(), *object, std::make_index_sequence<std::variant_size_v<Message>>{});
+  const auto found = object->find("message");
+  if (found == object->end() || !found->is_string()) return fail("no message: 'message' must be its name");
+  const auto name = found->get<std::string>();
+  if (Reader<Direction>::knows(name)) return Reader<Direction>::read(name, *object);
+  if (!of_any_direction(name)) return fail("unknown message '{}'", name.substr(0, 60));
+  return fail("message {}: nothing that {} is told", name, reader(static_cast<const Direction*>(nullptr)));
 }
+
+template std::string encoded<ToController>(const ToController&);
+template std::string encoded<ToMember>(const ToMember&);
+template std::string encoded<ToOperator>(const ToOperator&);
+template Result<ToController> decoded<ToController>(std::string_view);
+template Result<ToMember> decoded<ToMember>(std::string_view);
+template Result<ToOperator> decoded<ToOperator>(std::string_view);
 
 }  // namespace mayfly

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <variant>
 #include <vector>
 
@@ -17,13 +18,14 @@
 namespace mayfly {
 
 // The messages between the controller's process and its workers, one JSON document a frame. docs/protocol.md tells the
-// story. Everything that changes state carries the formation it belongs to: workers that stand together in one mesh. A
-// formation's number is never used again, so whoever is late is told apart by it.
+// story. At the end of this file they stand by direction: who may say what to whom. Everything that changes state
+// carries the formation it belongs to: workers that stand together in one mesh. A formation's number is never used
+// again, so whoever is late is told apart by it.
 
 /// Bumped when an older peer would misunderstand.
 inline constexpr int kProtocol = 5;
 
-// From a worker.
+// From a worker or server.
 
 /// The first word. A worker that had a connection before gives the name it was given then, and what it holds.
 struct Hello {
@@ -191,14 +193,28 @@ struct Leave {
   bool operator==(const Leave&) const = default;
 };
 
-using Message =
-    std::variant<Hello, Ready, Reachable, Formed, StepDone, Pushed, Broken, CheckpointWritten, CheckpointFailed, Unable,
-                 Leaving, AtRisk, Fed, Drill, Alive, Welcome, Refused, Form, Peers, Proceed, Serve, Attach, Lease,
-                 Commit, Forget, Save, Neighbours, WriteCheckpoint, Halt, Leave, Watch, Drilling, Measure, Measurement>;
+// By direction. Whoever receives one visits all of its alternatives, and names those that it ignores: a new message
+// does not compile until everyone has said what becomes of it.
+
+/// What workers and servers, the members of a run, say once they are welcome.
+using FromMember = std::variant<Ready, Reachable, Formed, StepDone, Pushed, Broken, CheckpointWritten, CheckpointFailed,
+                                Unable, Leaving, AtRisk, Fed, Measurement, Alive>;
+/// What they are told.
+using ToMember = std::variant<Welcome, Refused, Alive, Form, Peers, Proceed, WriteCheckpoint, Serve, Attach, Lease,
+                              Commit, Forget, Save, Halt, Neighbours, Measure, Watch, Leave>;
+/// What operators ask, and what they are answered.
+using FromOperator = std::variant<Drill>;
+using ToOperator = std::variant<Drilling, Refused>;
+/// What reaches a controller, from whomever: first Hello, which says who it is.
+using ToController = std::variant<Hello, FromMember, FromOperator>;
+
+// For ToController, ToMember and ToOperator, the directions.
 
 /// {"message": "proceed", ...}; the name is the struct's in lower case with '-'.
-std::string encoded(const Message& message);
-/// Unknown messages, missing or unknown keys, and values out of range are errors.
-Result<Message> decoded(std::string_view text);
+template <class Direction>
+std::string encoded(const std::type_identity_t<Direction>& message);
+/// Messages that are unknown or of another direction, missing or unknown keys, and values out of range are errors.
+template <class Direction>
+Result<Direction> decoded(std::string_view text);
 
 }  // namespace mayfly

@@ -4,12 +4,16 @@
 
 #include <cmath>
 #include <limits>
+#include <map>
+#include <tuple>
+#include <typeinfo>
 
 namespace mayfly {
 namespace {
 
-/// Every message, every field away from its default.
-std::vector<Message> all_messages() {
+// Every message, every field away from its default.
+
+std::vector<ToController> to_controller() {
   return {
       Hello{.protocol = 3, .pid = 4711, .slot = 3, .worker = 7, .sample = 1LL << 53},
       Hello{},
@@ -23,16 +27,8 @@ std::vector<Message> all_messages() {
              .push_s = 0.2,
              .wait_s = 0.3},
       Pushed{.formation = 2, .lease = 7, .validation_loss = 0.25, .accuracy = 0.5},
-      Serve{.formation = 2, .shard = 1, .shards = 2, .sample = 64, .source = "127.0.0.1:4000"},
-      Serve{.formation = 2, .checkpoint = "/c/checkpoint-3", .from_checkpoint = true},
-      Attach{.formation = 2, .shards = 2, .addresses = {"127.0.0.1:4000", "127.0.0.1:4001", "", "127.0.0.1:4002"}},
-      Lease{.formation = 2, .lease = 7, .sample = 64, .first_sample = 72, .samples = 8, .share = 0.5, .evaluate = true},
-      Commit{.formation = 2, .from = 64, .sample = 80, .leases = {7, 8}, .step = 4, .workers = 2},
-      Forget{.formation = 2, .leases = {9}},
-      Save{.formation = 2, .sample = 80, .step = 5, .loss = 1, .ledger = {0, 72, 80, 8}, .addresses = {"a", "b"}},
       Ready{.samples = 60000, .parameters = 669706, .state_mb = 5.36, .load_s = 0.25},
       Ready{.samples = 60000, .cache = "127.0.0.1:4000"},
-      Neighbours{.workers = {1, 3}, .addresses = {"127.0.0.1:4000", "127.0.0.1:4001"}},
       Fed{.hits = 1,
           .from_peers = 2,
           .from_storage = 3,
@@ -61,15 +57,6 @@ std::vector<Message> all_messages() {
       Leaving{.left_s = 120, .why = "aws: terminate"},
       AtRisk{.why = "aws: rebalance recommendation"},
       Drill{.workers = {3, 1}, .cloud = "gcp", .endpoint = "http://127.0.0.1:4000", .window_s = 30},
-      Drilling{.time_s = 1.5, .samples = 4096},
-      Watch{.cloud = "azure", .endpoint = "http://127.0.0.1:4000"},
-      Measure{.formation = 3,
-              .data = "cold",
-              .samples = 64,
-              .layers = true,
-              .batch = 16,
-              .exchanges = {1024, 4096},
-              .rehearse = 32},
       Measurement{.formation = 3,
                   .cpu_s = 1,
                   .peak_mb = 2,
@@ -88,6 +75,27 @@ std::vector<Message> all_messages() {
                   .layer_output_mb = {4, 5},
                   .exchanges_s = {0.1, 0.2}},
       Alive{},
+  };
+}
+
+std::vector<ToMember> to_member() {
+  return {
+      Serve{.formation = 2, .shard = 1, .shards = 2, .sample = 64, .source = "127.0.0.1:4000"},
+      Serve{.formation = 2, .checkpoint = "/c/checkpoint-3", .from_checkpoint = true},
+      Attach{.formation = 2, .shards = 2, .addresses = {"127.0.0.1:4000", "127.0.0.1:4001", "", "127.0.0.1:4002"}},
+      Lease{.formation = 2, .lease = 7, .sample = 64, .first_sample = 72, .samples = 8, .share = 0.5, .evaluate = true},
+      Commit{.formation = 2, .from = 64, .sample = 80, .leases = {7, 8}, .step = 4, .workers = 2},
+      Forget{.formation = 2, .leases = {9}},
+      Save{.formation = 2, .sample = 80, .step = 5, .loss = 1, .ledger = {0, 72, 80, 8}, .addresses = {"a", "b"}},
+      Neighbours{.workers = {1, 3}, .addresses = {"127.0.0.1:4000", "127.0.0.1:4001"}},
+      Watch{.cloud = "azure", .endpoint = "http://127.0.0.1:4000"},
+      Measure{.formation = 3,
+              .data = "cold",
+              .samples = 64,
+              .layers = true,
+              .batch = 16,
+              .exchanges = {1024, 4096},
+              .rehearse = 32},
       Welcome{.worker = 4,
               .job = "name: x\n",
               .job_file = "/j/job.yaml",
@@ -113,43 +121,105 @@ std::vector<Message> all_messages() {
       WriteCheckpoint{.formation = 10},
       Halt{.formation = 10},
       Leave{.why = "done"},
+      Alive{},
   };
 }
 
-TEST(Message, EveryOneComesBackAsItWas) {
-  std::vector<bool> seen(std::variant_size_v<Message>);
-  for (const auto& message : all_messages()) {
-    const auto again = decoded(encoded(message));
-    ASSERT_TRUE(again) << encoded(message) << ": " << again.error().message;
-    EXPECT_EQ(*again, message) << encoded(message);
-    seen[message.index()] = true;
+std::vector<ToOperator> to_operator() {
+  return {
+      Drilling{.time_s = 1.5, .samples = 4096},
+      Refused{.why = "lease ended"},
+  };
+}
+
+/// The alternatives of a direction that were seen; those of the variants in it one by one.
+template <class Direction>
+struct Seen {
+  bool once = false;
+  void note(const Direction& /*message*/) { once = true; }
+  void check(const char* what) const { EXPECT_TRUE(once) << "no example of " << what; }
+};
+template <class... Ms>
+struct Seen<std::variant<Ms...>> {
+  std::tuple<Seen<Ms>...> all{};
+  void note(const std::variant<Ms...>& message) {
+    std::visit([&]<class M>(const M& held) { std::get<Seen<M>>(all).note(held); }, message);
   }
-  for (std::size_t i = 0; i < seen.size(); ++i) EXPECT_TRUE(seen[i]) << "no example of message " << i;
+  void check(const char* /*what*/) const { (std::get<Seen<Ms>>(all).check(typeid(Ms).name()), ...); }
+};
+
+template <class Direction>
+void expect_all_back(const std::vector<Direction>& messages) {
+  Seen<Direction> seen;
+  for (const auto& message : messages) {
+    const auto text = encoded<Direction>(message);
+    const auto again = decoded<Direction>(text);
+    ASSERT_TRUE(again) << text << ": " << again.error().message;
+    EXPECT_EQ(*again, message) << text;
+    seen.note(message);
+  }
+  seen.check("");
+}
+
+TEST(Message, EveryOneComesBackAsItWas) {
+  expect_all_back(to_controller());
+  expect_all_back(to_member());
+  expect_all_back(to_operator());
+}
+
+/// Names of messages that are not these: why they are refused.
+template <class Direction, class Other>
+std::map<std::string, std::string> refusals(const std::vector<Other>& messages) {
+  std::map<std::string, std::string> found;
+  for (const auto& message : messages) {
+    const auto text = encoded<Other>(message);
+    const auto name = text.substr(12, text.find('"', 12) - 12);  // {"message":"NAME"
+    if (const auto read = decoded<Direction>(text); !read) found[name] = read.error().message;
+  }
+  return found;
+}
+
+TEST(Message, OneOfTheOtherDirectionIsRefused) {
+  auto at_controller = refusals<ToController>(to_member());
+  EXPECT_EQ(at_controller.size(), std::variant_size_v<ToMember> - 1);  // all but heartbeats
+  EXPECT_EQ(at_controller["proceed"], "message proceed: nothing that the controller is told");
+  EXPECT_FALSE(at_controller.contains("alive"));
+  EXPECT_EQ(refusals<ToController>(to_operator()).size(), std::variant_size_v<ToOperator>);
+
+  auto at_member = refusals<ToMember>(to_controller());
+  // Hello, drill, and all that members say but heartbeats.
+  EXPECT_EQ(at_member.size(), 1 + std::variant_size_v<FromOperator> + std::variant_size_v<FromMember> - 1);
+  EXPECT_EQ(at_member["step-done"], "message step-done: nothing that a worker or server is told");
+  EXPECT_EQ(refusals<ToMember>(to_operator()).size(), 1);  // both are told that they are refused
+
+  EXPECT_EQ(refusals<ToOperator>(to_member())["form"], "message form: nothing that an operator is told");
 }
 
 TEST(Message, ReadsAsItsDocumentationDoes) {
-  EXPECT_EQ(encoded(Proceed{.formation = 2, .committed = 64, .step = 1, .counts = {32, 32}}),
+  EXPECT_EQ(encoded<ToMember>(Proceed{.formation = 2, .committed = 64, .step = 1, .counts = {32, 32}}),
             R"({"message":"proceed","formation":2,"committed":64,"step":1,"counts":[32,32],"evaluate":false})");
-  EXPECT_EQ(encoded(Hello{.pid = 5}), R"({"message":"hello","protocol":5,"pid":5,"role":"worker","slot":-1})");
-  EXPECT_EQ(encoded(Alive{}), R"({"message":"alive"})");
+  EXPECT_EQ(encoded<ToController>(Hello{.pid = 5}),
+            R"({"message":"hello","protocol":5,"pid":5,"role":"worker","slot":-1})");
+  EXPECT_EQ(encoded<ToMember>(Alive{}), R"({"message":"alive"})");
 }
 
 TEST(Message, KeysMayComeInAnyOrder) {
-  const auto message = decoded(R"({"what":"w","formation":3,"message":"broken"})");
+  const auto message = decoded<ToController>(R"({"what":"w","formation":3,"message":"broken"})");
   ASSERT_TRUE(message);
-  EXPECT_EQ(*message, Message(Broken{.formation = 3, .what = "w"}));
+  EXPECT_EQ(*message, ToController(Broken{.formation = 3, .what = "w"}));
 }
 
 TEST(Message, ALossThatIsNoNumberArrivesAsSuch) {
-  const auto message = decoded(encoded(StepDone{.loss = std::numeric_limits<double>::quiet_NaN()}));
+  const auto text = encoded<ToController>(StepDone{.loss = std::numeric_limits<double>::quiet_NaN()});
+  const auto message = decoded<ToController>(text);
   ASSERT_TRUE(message) << message.error().message;
-  EXPECT_TRUE(std::isnan(std::get<StepDone>(*message).loss));
+  EXPECT_TRUE(std::isnan(std::get<StepDone>(std::get<FromMember>(*message)).loss));
 }
 
 TEST(Message, TextThatIsNoUtf8DoesNotEndTheSender) {
-  const auto message = decoded(encoded(Unable{.what = "caf\xe9"}));
+  const auto message = decoded<ToController>(encoded<ToController>(Unable{.what = "caf\xe9"}));
   ASSERT_TRUE(message);
-  EXPECT_TRUE(std::get<Unable>(*message).what.starts_with("caf"));
+  EXPECT_TRUE(std::get<Unable>(std::get<FromMember>(*message)).what.starts_with("caf"));
 }
 
 TEST(Message, BrokenOnesAreRefusedWithTheReason) {
@@ -180,24 +250,30 @@ TEST(Message, BrokenOnesAreRefusedWithTheReason) {
        "'counts' cannot be [1,-1]"},
       {R"({"message":"proceed","formation":1,"committed":0,"step":0,"counts":[1],"evaluate":0})", "'evaluate' cannot"},
   };
+  // Hello and leaving are for the controller, the others for workers; that they are broken is seen only where they
+  // belong.
   for (const auto& [text, reason] : cases) {
-    const auto message = decoded(text);
-    ASSERT_FALSE(message) << text;
-    EXPECT_NE(message.error().message.find(reason), std::string::npos) << text << " gave " << message.error().message;
+    const auto heard = decoded<ToController>(text);
+    const auto told = decoded<ToMember>(text);
+    ASSERT_FALSE(heard) << text;
+    ASSERT_FALSE(told) << text;
+    const auto both = heard.error().message + "\n" + told.error().message;
+    EXPECT_NE(both.find(reason), std::string::npos) << text << " gave " << both;
   }
 }
 
 TEST(Message, ARankMustStandInItsFormation) {
-  EXPECT_TRUE(decoded(encoded(Form{.rank = 1, .size = 2, .source = 1, .receivers = {0}})));
-  EXPECT_FALSE(decoded(encoded(Form{.rank = 2, .size = 2})));
-  EXPECT_FALSE(decoded(encoded(Form{.rank = 0, .size = 2, .source = 2})));
-  EXPECT_FALSE(decoded(encoded(Form{.rank = 0, .size = 2, .receivers = {2}})));
-  EXPECT_FALSE(decoded(encoded(Form{.rank = 0, .size = 0})));
+  EXPECT_TRUE(decoded<ToMember>(encoded<ToMember>(Form{.rank = 1, .size = 2, .source = 1, .receivers = {0}})));
+  EXPECT_FALSE(decoded<ToMember>(encoded<ToMember>(Form{.rank = 2, .size = 2})));
+  EXPECT_FALSE(decoded<ToMember>(encoded<ToMember>(Form{.rank = 0, .size = 2, .source = 2})));
+  EXPECT_FALSE(decoded<ToMember>(encoded<ToMember>(Form{.rank = 0, .size = 2, .receivers = {2}})));
+  EXPECT_FALSE(decoded<ToMember>(encoded<ToMember>(Form{.rank = 0, .size = 0})));
 }
 
 TEST(Message, DeepNestingIsNoMessage) {
-  EXPECT_FALSE(decoded(std::string(1 << 20, '[')));
-  EXPECT_FALSE(decoded(R"({"message":"alive","x":)" + std::string(100000, '[') + std::string(100000, ']') + "}"));
+  EXPECT_FALSE(decoded<ToMember>(std::string(1 << 20, '[')));
+  EXPECT_FALSE(
+      decoded<ToMember>(R"({"message":"alive","x":)" + std::string(100000, '[') + std::string(100000, ']') + "}"));
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 #include <numeric>
 #include <utility>
 
+#include "base/overloaded.h"
+
 namespace mayfly::storm {
 namespace {
 
@@ -12,7 +14,7 @@ constexpr Seconds kLook{0.1};
 constexpr int kTries = 200;
 
 template <class... Kinds>
-bool is_one_of(const Message& message) {
+bool is_one_of(const FromMember& message) {
   return (std::holds_alternative<Kinds>(message) || ...);
 }
 
@@ -95,7 +97,7 @@ void Puppet::orphaned() {
   exit("orphaned");
 }
 
-void Puppet::say(Message message, bool answer) {
+void Puppet::say(FromMember message, bool answer) {
   if (answer && is_one_of<Ready, Reachable, Formed, StepDone, Pushed, Broken>(message)) unanswered_ = message;
   if (is_one_of<CheckpointWritten>(message)) checkpoint_ = message;
   if (attached_ && connection_) world_.say(*connection_, message);
@@ -108,7 +110,7 @@ void Puppet::heartbeat() {
   });
 }
 
-void Puppet::hear(Message message) {
+void Puppet::hear(ToMember message) {
   later(Seconds(0), [this, message = std::move(message)] { obey(message); });
 }
 
@@ -120,8 +122,8 @@ void Puppet::welcome(const Welcome& welcome) {
   id_ = welcome.worker;
   if (leaves_) say(Leaving{.left_s = std::max(0.0, (*leaves_ - world_.agenda().now()).count())}, false);
   if (again) {
-    if (checkpoint_) say(Message(*checkpoint_));
-    if (unanswered_) say(Message(*unanswered_));
+    if (checkpoint_) say(*checkpoint_);
+    if (unanswered_) say(*unanswered_);
     return;
   }
   unanswered_.reset();
@@ -155,37 +157,59 @@ void Puppet::refused() {
   attempt();
 }
 
-void Puppet::obey(const Message& message) {
-  if (const auto* word = std::get_if<Welcome>(&message)) return welcome(*word);
-  if (std::holds_alternative<Refused>(message)) return refused();
-  if (std::holds_alternative<Leave>(message)) return exit("left");
-  if (is_one_of<Form, Peers, Proceed, Serve, Attach, Lease, Commit, Halt>(message)) unanswered_.reset();
-  if (!loaded_) return;
+void Puppet::obey(const ToMember& message) {
+  // What answers its last word, and needs a job that is loaded.
+  const auto answers = [&](auto&& act) {
+    unanswered_.reset();
+    if (loaded_) act();
+  };
   const auto current = [&](std::int64_t formation) { return form_ && form_->formation == formation; };
-  const auto serves = [&](std::int64_t formation) { return serving_ && serve_->formation == formation; };
-  if (const auto* word = std::get_if<Form>(&message)) return form(*word);
-  if (const auto* word = std::get_if<Peers>(&message); word != nullptr && current(word->formation)) return meet(*word);
-  if (const auto* word = std::get_if<Proceed>(&message); word != nullptr && current(word->formation))
-    return proceed(*word);
-  if (const auto* word = std::get_if<WriteCheckpoint>(&message); word != nullptr && current(word->formation))
-    return write_checkpoint();
-  if (const auto* word = std::get_if<Attach>(&message)) return attach(*word);
-  if (const auto* word = std::get_if<Lease>(&message);
-      word != nullptr && attached_to_ && attached_to_->formation == word->formation)
-    return take(*word);
-  if (const auto* word = std::get_if<Serve>(&message)) return serve(*word);
-  if (const auto* word = std::get_if<Commit>(&message); word != nullptr && serves(word->formation))
-    return commit(*word);
-  if (const auto* word = std::get_if<Forget>(&message); word != nullptr && serves(word->formation)) {
-    for (const std::int64_t lease : word->leases) {
-      if (staged_.erase(lease) == 0) unwanted_.insert(lease);
-    }
-  }
-  if (const auto* word = std::get_if<Save>(&message); word != nullptr && serves(word->formation)) return save(*word);
-  if (const auto* word = std::get_if<Halt>(&message)) {
-    if (form_ && form_->formation <= word->formation) leave_formation();
-    if (attached_to_ && attached_to_->formation <= word->formation) attached_to_.reset();
-  }
+  const auto serves = [&](std::int64_t formation) { return loaded_ && serving_ && serve_->formation == formation; };
+  std::visit(Overloaded{
+                 [&](const Welcome& word) { welcome(word); },
+                 [&](const Refused&) { refused(); },
+                 [&](const Leave&) { exit("left"); },
+                 [&](const Form& word) { answers([&] { form(word); }); },
+                 [&](const Peers& word) {
+                   answers([&] {
+                     if (current(word.formation)) meet(word);
+                   });
+                 },
+                 [&](const Proceed& word) {
+                   answers([&] {
+                     if (current(word.formation)) proceed(word);
+                   });
+                 },
+                 [&](const WriteCheckpoint& word) {
+                   if (loaded_ && current(word.formation)) write_checkpoint();
+                 },
+                 [&](const Attach& word) { answers([&] { attach(word); }); },
+                 [&](const Lease& word) {
+                   answers([&] {
+                     if (attached_to_ && attached_to_->formation == word.formation) take(word);
+                   });
+                 },
+                 [&](const Serve& word) { answers([&] { serve(word); }); },
+                 [&](const Commit& word) {
+                   answers([&] {
+                     if (serves(word.formation)) commit(word);
+                   });
+                 },
+                 [&](const Forget& word) {
+                   if (serves(word.formation)) forget(word);
+                 },
+                 [&](const Save& word) {
+                   if (serves(word.formation)) save(word);
+                 },
+                 [&](const Halt& word) { answers([&] { halt(word); }); },
+                 Ignoring<void, Alive, Neighbours, Measure, Watch>{},
+             },
+             message);
+}
+
+void Puppet::halt(const Halt& halt) {
+  if (form_ && form_->formation <= halt.formation) leave_formation();
+  if (attached_to_ && attached_to_->formation <= halt.formation) attached_to_.reset();
 }
 
 // In a mesh.
@@ -275,7 +299,7 @@ void Puppet::proceed(const Proceed& lease) {
   if (!stands_) return;
   if (pending_ && pending_->first == lease.committed && pending_->step == lease.step &&
       pending_->samples == total(lease))
-    return say(Message(pending_->done));
+    return say(pending_->done);
   if (in_hand_ && in_hand_->committed == lease.committed && in_hand_->counts == lease.counts) return;  // at it already
   settle(lease.committed);
   if (!weights_ || weights_->sample != lease.committed) return break_formation("told to go on from another sample");
@@ -377,7 +401,7 @@ void Puppet::break_served(std::int64_t formation, const std::string& why) {
 }
 
 void Puppet::take(const Lease& lease) {
-  if (done_ && done_->formation == lease.formation && done_->lease == lease.lease) return say(Message(*done_));
+  if (done_ && done_->formation == lease.formation && done_->lease == lease.lease) return say(*done_);
   later(Seconds(0.02 + world_.rng().exponential(0.05)), [this, lease] { push(lease, 0); });
 }
 
@@ -464,6 +488,12 @@ void Puppet::commit(const Commit& commit) {
   world_.account().applied(name(), *weights_, commit.formation);
   world_.account().require(weights_->sample == commit.sample,
                            fmt::format("{} comes to {} and not to {}", name(), weights_->sample, commit.sample));
+}
+
+void Puppet::forget(const Forget& forget) {
+  for (const std::int64_t lease : forget.leases) {
+    if (staged_.erase(lease) == 0) unwanted_.insert(lease);
+  }
 }
 
 void Puppet::save(const Save& save) {

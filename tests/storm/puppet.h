@@ -18,7 +18,7 @@ class Puppet {
       : world_(world), launch_(launch), server_(server), address_(std::move(address)) {}
 
   void boot();
-  void hear(Message message);
+  void hear(ToMember message);
   /// Its connection broke, as it sees it.
   void lost_line();
   void notice(Seconds left);
@@ -44,13 +44,14 @@ class Puppet {
 
   // The line.
   void attempt();
-  void say(Message message, bool answer = true);
+  void say(FromMember message, bool answer = true);
   void heartbeat();
   void welcome(const Welcome& welcome);
   void refused();
   /// Runs it later, unless this process is gone by then; while it is frozen it waits.
   void later(Seconds time, std::function<void()> what);
-  void obey(const Message& message);
+  void obey(const ToMember& message);
+  void halt(const Halt& halt);
   void orphaned();
 
   // In a mesh.
@@ -77,6 +78,7 @@ class Puppet {
   void take_state(const Serve& serve, int tries);
   void stand(const Serve& serve);
   void commit(const Commit& commit);
+  void forget(const Forget& forget);
   void save(const Save& save);
   void gather(const Save& save);
   void break_serving(const std::string& why);
@@ -91,8 +93,8 @@ class Puppet {
   bool attached_ = false;
   bool beating_ = false;
   std::optional<WorkerId> id_{};
-  std::optional<Message> unanswered_{};
-  std::optional<Message> checkpoint_{};
+  std::optional<FromMember> unanswered_{};
+  std::optional<FromMember> checkpoint_{};
   bool loaded_ = false;
   std::optional<Seconds> alone_since_{};
   std::optional<Seconds> leaves_{};

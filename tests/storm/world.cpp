@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/overloaded.h"
 #include "storm/puppet.h"
 
 namespace mayfly::storm {
@@ -161,7 +162,7 @@ std::optional<int> World::connect(Puppet& puppet) {
   return last_connection_;
 }
 
-void World::say(int number, const Message& message) {
+void World::say(int number, const ToController& message) {
   const auto found = connections_.find(number);
   if (found == connections_.end() || !found->second.open) return;
   Connection& connection = found->second;
@@ -192,19 +193,25 @@ void World::close(int number) {
   });
 }
 
-void World::hear(int number, const Message& message) {
+void World::hear(int number, const ToController& message) {
   const auto found = connections_.find(number);
   if (found == connections_.end() || !found->second.open || !session_) return;
-  if (const auto* hello = std::get_if<Hello>(&message)) return greet(number, *hello);
-  if (!found->second.worker) return;
-  const WorkerId worker = *found->second.worker;
-  tell(fmt::format("hear {} {}", worker, encoded(message)),
-       [&](Session& session, Seconds now) { session.hear(now, worker, message); });
+  std::visit(Overloaded{
+                 [&](const Hello& hello) { greet(number, hello); },
+                 [&](const FromMember& word) {
+                   if (!found->second.worker) return;
+                   const WorkerId worker = *found->second.worker;
+                   tell(fmt::format("hear {} {}", worker, encoded<ToController>(word)),
+                        [&](Session& session, Seconds now) { session.hear(now, worker, word); });
+                 },
+                 Ignoring<void, FromOperator>{},
+             },
+             message);
 }
 
 void World::greet(int number, const Hello& hello) {
   Result<Welcome> welcome = fail("nobody is there");
-  tell(fmt::format("hello {}", encoded(hello)),
+  tell(fmt::format("hello {}", encoded<ToController>(hello)),
        [&](Session& session, Seconds now) { welcome = session.hello(now, hello); });
   const auto found = connections_.find(number);
   if (!session_ || found == connections_.end()) return;
@@ -221,7 +228,7 @@ void World::greet(int number, const Hello& hello) {
   found->second.worker = welcome->worker;
   current_[welcome->worker] = number;
   perform(Letter{welcome->worker, *welcome});
-  tell(fmt::format("connected {} {}", welcome->worker, encoded(hello)),
+  tell(fmt::format("connected {} {}", welcome->worker, encoded<ToController>(hello)),
        [&](Session& session, Seconds now) { session.connected(now, welcome->worker, hello); });
 }
 

@@ -71,7 +71,7 @@ class World {
   std::int64_t epoch() const { return epoch_; }
   /// Begins a connection: the number, or none where nobody listens.
   std::optional<int> connect(Puppet& puppet);
-  void say(int connection, const Message& message);
+  void say(int connection, const ToController& message);
   Seconds delay();
   Puppet* at_address(const std::string& address);
   /// Of a formation's mesh: everyone who has been told to stand in it.
@@ -124,7 +124,7 @@ class World {
   void perform(const List&) {}
   void perform(const Close&);
   void watch_clock();
-  void hear(int connection, const Message& message);
+  void hear(int connection, const ToController& message);
   void greet(int connection, const Hello& hello);
   void close(int connection);
   void check_end();

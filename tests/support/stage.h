@@ -77,17 +77,17 @@ class Stage {
     while (!over) {
       auto& inbox = inboxes_[slot];
       while (!inbox.empty()) {
-        const Message message = std::move(inbox.front());
+        const FromMember message = std::move(inbox.front());
         inbox.erase(inbox.begin());
         if (const auto* found = std::get_if<M>(&message)) return *found;
       }
       loop_.run();
     }
-    ADD_FAILURE() << "worker " << slot << " did not say message " << Message(M{}).index();
+    ADD_FAILURE() << "worker " << slot << " did not say message " << FromMember(M{}).index();
     return {};
   }
-  void send(int slot, const Message& message) {
-    if (links_[slot]) links_[slot]->send(message);
+  void send(int slot, const ToMember& message) {
+    if (links_[slot]) links_[slot]->send<ToMember>(message);
   }
   void hang_up(int slot) {
     for (auto& guest : guests_) {
@@ -153,12 +153,13 @@ class Stage {
   };
   void admit(std::unique_ptr<Link> link) {
     Guest& guest = guests_.emplace_back(Guest{.link = std::move(link)});
-    guest.link->start({.message =
-                           [this, &guest](Message message) {
-                             if (guest.slot >= 0) return take(guest.slot, std::move(message));
-                             meet(guest, std::get<Hello>(message));
-                           },
-                       .closed = [](const std::string&) {}});
+    guest.link->start<ToController>({.message =
+                                         [this, &guest](ToController message) {
+                                           if (guest.slot >= 0)
+                                             return take(guest.slot, std::get<FromMember>(std::move(message)));
+                                           meet(guest, std::get<Hello>(message));
+                                         },
+                                     .closed = [](const std::string&) {}});
   }
   void meet(Guest& guest, const Hello& hello) {
     if (silent) return;
@@ -166,14 +167,14 @@ class Stage {
     hellos[hello.slot] = hello;
     inboxes_[hello.slot].clear();
     if (refuses_known && hello.worker) {
-      guest.link->send(Refused{.why = "lease ended"});
+      guest.link->send<ToMember>(Refused{.why = "lease ended"});
       return guest.link->close();
     }
     links_[hello.slot] = guest.link.get();
     terms.worker = hello.slot;
     send(hello.slot, terms);
   }
-  void take(int slot, Message message) {
+  void take(int slot, FromMember message) {
     if (std::holds_alternative<Alive>(message)) {
       if (!silent) send(slot, Alive{});
       return;
@@ -186,7 +187,7 @@ class Stage {
   std::unique_ptr<Listener> listener_{};
   std::list<Guest> guests_{};
   std::map<int, Link*> links_{};
-  std::map<int, std::vector<Message>> inboxes_{};
+  std::map<int, std::vector<FromMember>> inboxes_{};
 };
 
 }  // namespace mayfly::support

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "train/breaker.h"
+#include "train/checkpoint_writer.h"
+#include "train/data_link.h"
+#include "train/line.h"
+#include "train/loaded_job.h"
+#include "train/mesh.h"
+
+namespace mayfly {
+
+/// What a worker trains with, however it stands with the others: its line to the controller, its job, and what its
+/// weights hold. Of the worker's one thread; line and breaker know of others.
+class Gear {
+ public:
+  struct Options {
+    Line::Options line{};
+    std::string interface = "lo";
+    // Of an emulated machine.
+    std::optional<BytesPerSecond> network{};  ///< each way
+    std::optional<double> cpu_share{};        ///< of a core
+  };
+  explicit Gear(Options its_options);
+
+  /// The weights hold this many samples and steps now; -1 samples: they are garbage, or not the worker's to hold.
+  void hold(std::int64_t samples, std::int64_t steps);
+  std::int64_t sample() const { return sample_; }
+  std::int64_t step() const { return step_; }
+  /// What is held, into a checkpoint; the controller is told when it is written.
+  void write_checkpoint();
+
+  /// A formation is over, and with it the way of doing steps that a Measure asked for.
+  void work_as_usual();
+  /// Tells where samples came from, if there is something to tell; not too often, but for the last time.
+  void report_feed(bool last);
+
+  const Options options;
+  const std::shared_ptr<EmulatedNetwork> emulated;
+  std::unique_ptr<NetworkDevice> network{};
+  Breaker breaker{};  ///< ends the wait in hand when its formation is over
+  Line line;
+  CheckpointWriter writer;
+  Welcome terms{};
+  LoadedJob job{};
+  double loss = 0;  ///< of the last step that the weights hold
+
+ private:
+  std::int64_t sample_ = 0;
+  std::int64_t step_ = 0;
+  std::chrono::steady_clock::time_point reported_{};
+};
+
+}  // namespace mayfly
