@@ -94,8 +94,8 @@ Result<ReplayAnswer> replay_answer(const Profile& profile, const Catalog& catalo
   if (!job) return unexpected(job.error());
   ReplayAnswer answer{.job = *std::move(job), .series = *std::move(series), .zones = zones, .stats = stats};
   if (zones > 1)
-    answer.notes.push_back(fmt::format("{} series, of which the cheapest is taken first; --zone or --type chooses one",
-                                       zones));
+    answer.notes.push_back(
+        fmt::format("{} series, of which the cheapest is taken first; --zone or --type chooses one", zones));
   if (stats.max_available < answer.job.shapes.least_machines())
     answer.notes.push_back(fmt::format("never more than {} machines, and the smallest shape needs {}: nothing trains",
                                        stats.max_available, answer.job.shapes.least_machines()));

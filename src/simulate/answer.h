@@ -21,14 +21,14 @@ struct ReplayQuestion {
   MigrationOptions migration{};
   std::string type{};      ///< of a job without measured shapes
   MachineCount servers{};  ///< of one with servers, standbys included; without a type: one of the usual
-  bool optimum = false;  ///< whether the offline optimum is wanted, too
+  bool optimum = false;    ///< whether the offline optimum is wanted, too
 };
 
 /// Whether a policy is replayed interval by interval instead of by the controller.
 bool by_interval(const ReplayQuestion& question, PolicyName policy);
 
-/// All series of a trace together, at the mean of their prices where all have some; those without machines are left out.
-/// An error where none has any.
+/// All series of a trace together, at the mean of their prices where all have some; those without machines are left
+/// out. An error where none has any.
 Result<Series> pooled(const Trace& trace);
 
 struct PolicyReplay {
@@ -45,7 +45,8 @@ struct ReplayAnswer {
   std::optional<double> optimum{};  ///< samples; not of traces where it would take long
   std::vector<std::string> notes{};
 };
-/// Policies meet every series by itself, each with its own prices; those replayed interval by interval meet them pooled.
+/// Policies meet every series by itself, each with its own prices; those replayed interval by interval meet them
+/// pooled.
 Result<ReplayAnswer> replay_answer(const Profile& profile, const Catalog& catalog, const Trace& trace,
                                    const ReplayQuestion& question);
 
