@@ -26,7 +26,7 @@ struct WorkerFlags {
   std::string token_file{};
   std::string interface = "auto";
   std::string role = "worker";
-  int slot = -1;
+  int launch = -1;
   std::vector<std::string> command{};
 };
 
@@ -114,7 +114,7 @@ int worker(const WorkerFlags& options) {
     ::setenv(setting.name.c_str(), setting.value.c_str(), 0);
   if (!options.command.empty()) {
     ::setenv("MAYFLY_JOIN", options.join.c_str(), 1);
-    ::setenv("MAYFLY_SLOT", std::to_string(options.slot).c_str(), 1);
+    ::setenv("MAYFLY_SLOT", std::to_string(options.launch).c_str(), 1);
     ::setenv("MAYFLY_INTERFACE", interface->c_str(), 1);
     return service->cloud == Cloud::none ? become(options.command) : watch_over(options.command, *service);
   }
@@ -122,7 +122,7 @@ int worker(const WorkerFlags& options) {
   if (!program) return bad_input(program.error());
   std::vector<std::string> words{program->string(), options.role, "--join",    options.join,
                                  "--interface",     *interface,   "--notices", std::string(name(service->cloud))};
-  if (options.slot >= 0) words.insert(words.end(), {"--slot", std::to_string(options.slot)});
+  if (options.launch >= 0) words.insert(words.end(), {"--slot", std::to_string(options.launch)});
   if (!options.machine_name.empty()) words.insert(words.end(), {"--machine-name", options.machine_name});
   return become(std::move(words));
 }
@@ -147,7 +147,7 @@ void add_worker(CLI::App& program, int& code) {
   verb->add_option("--role", options->role, "worker, or server: hold parameters for the others")
       ->check(CLI::IsMember({"worker", "server"}))
       ->capture_default_str();
-  verb->add_option("--slot", options->slot, "number of the machine, where an engine counts them")
+  verb->add_option("--slot", options->launch, "number of the machine, where an engine counts them")
       ->check(CLI::NonNegativeNumber);
   verb->add_option(
       "command", options->command,

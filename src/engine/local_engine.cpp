@@ -85,10 +85,10 @@ Seconds age_of(long long started_ticks) {
 
 }  // namespace
 
-std::vector<int> seat_cores(int seat, int capacity, int cores) {
+std::vector<int> berth_cores(int berth, int capacity, int cores) {
   const int each = std::max(1, cores / std::max(1, capacity));
   std::vector<int> mine;
-  for (int i = 0; i < each; ++i) mine.push_back((seat * each + i) % cores);
+  for (int i = 0; i < each; ++i) mine.push_back((berth * each + i) % cores);
   return mine;
 }
 
@@ -144,19 +144,19 @@ std::vector<Sighting> LocalEngine::sights() const {
   return all;
 }
 
-int LocalEngine::free_seat() const {
+int LocalEngine::free_berth() const {
   std::set<int> taken;
-  for (const auto& [launch, process] : processes_) taken.insert(process.seat);
-  int seat = 0;
-  while (taken.contains(seat)) ++seat;
-  return seat;
+  for (const auto& [launch, process] : processes_) taken.insert(process.berth);
+  int berth = 0;
+  while (taken.contains(berth)) ++berth;
+  return berth;
 }
 
-int LocalEngine::seat_for(const Order& order) {
+int LocalEngine::berth_for(const Order& order) {
   if (order.role.server) return -1;
-  if (const auto before = processes_.find(order.instead); before != processes_.end() && before->second.seat >= 0)
-    return std::exchange(before->second.seat, -1);
-  return free_seat();
+  if (const auto before = processes_.find(order.instead); before != processes_.end() && before->second.berth >= 0)
+    return std::exchange(before->second.berth, -1);
+  return free_berth();
 }
 
 void LocalEngine::order(std::span<const Order> orders) {
@@ -176,17 +176,17 @@ void LocalEngine::order(std::span<const Order> orders) {
 }
 
 void LocalEngine::start(const Order& order) {
-  const int seat = seat_for(order);
-  const auto pid = spawn(order, seat);
+  const int berth = berth_for(order);
+  const auto pid = spawn(order, berth);
   if (!pid) {
     return see({.launch = order.launch,
                 .stage = Sighting::Stage::gone,
                 .ending = Ending{.kind = Ending::Kind::failed, .how = pid.error().message}});
   }
-  watch(order.launch, {.pid = *pid, .started = start_ticks(*pid), .seat = seat, .role = order.role});
+  watch(order.launch, {.pid = *pid, .started = start_ticks(*pid), .berth = berth, .role = order.role});
 }
 
-Result<pid_t> LocalEngine::spawn(const Order& order, int seat) const {
+Result<pid_t> LocalEngine::spawn(const Order& order, int berth) const {
   const std::string log_file = log(order.launch).string();
   int ready[2];  // closed by exec; carries errno where that fails
   if (::pipe2(ready, O_CLOEXEC) != 0) return fail("pipe: {}", std::strerror(errno));
@@ -198,7 +198,7 @@ Result<pid_t> LocalEngine::spawn(const Order& order, int seat) const {
     return fail("cannot start a process: {}", std::strerror(error));
   }
   if (pid == 0) {
-    become(seat, order, log_file);
+    become(berth, order, log_file);
     const int error = errno;
     [[maybe_unused]] const auto written = ::write(ready[1], &error, sizeof error);
     ::_exit(127);
@@ -213,7 +213,7 @@ Result<pid_t> LocalEngine::spawn(const Order& order, int seat) const {
 }
 
 /// In the new process; returns only where exec fails.
-void LocalEngine::become(int seat, const Order& order, const std::string& log_file) const {
+void LocalEngine::become(int berth, const Order& order, const std::string& log_file) const {
   const MachineRole& role = order.role;
   const std::string launch = std::to_string(order.launch);
   ::setpgid(0, 0);  // Ctrl-C is for the controller, which tells the workers
@@ -233,7 +233,7 @@ void LocalEngine::become(int seat, const Order& order, const std::string& log_fi
   // the kernel's scheduler deals out wherever there is room.
   if (!role.server && !role.limits.cpu_share) {
     std::vector<int> mine;
-    for (const int core : seat_cores(seat, options_.capacity, static_cast<int>(allowed.size())))
+    for (const int core : berth_cores(berth, options_.capacity, static_cast<int>(allowed.size())))
       mine.push_back(allowed[static_cast<std::size_t>(core)]);
     use_cores(mine);
     threads = static_cast<int>(mine.size());
@@ -320,7 +320,7 @@ void LocalEngine::sweep() {
 
 void LocalEngine::adopt(std::span<const Order> kept) {
   auto there = tagged(options_.run);
-  int seat = 0;
+  int berth = 0;
   for (const Order& order : kept) {
     const auto found = there.extract(order.launch);
     if (found.empty()) {
@@ -331,7 +331,7 @@ void LocalEngine::adopt(std::span<const Order> kept) {
     }
     watch(order.launch, {.pid = found.mapped(),
                          .started = start_ticks(found.mapped()),
-                         .seat = order.role.server ? -1 : seat++,
+                         .berth = order.role.server ? -1 : berth++,
                          .role = order.role});
     if (feels_weather(order.role)) await_prices(order.role);
   }

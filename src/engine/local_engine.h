@@ -69,20 +69,20 @@ class LocalEngine final : public Engine {
   struct Process {
     pid_t pid = 0;
     long long started = 0;  ///< ticks since boot, from /proc
-    int seat = 0;           ///< which cores
+    int berth = 0;          ///< which cores
     MachineRole role{};
     bool told = false;  ///< had its notice
     std::unique_ptr<DescriptorWatch> watch{};
   };
   void start(const Order& order);
-  Result<pid_t> spawn(const Order& order, int seat) const;
-  int seat_for(const Order& order);
-  int free_seat() const;
+  Result<pid_t> spawn(const Order& order, int berth) const;
+  int berth_for(const Order& order);
+  int free_berth() const;
   void watch(int launch, Process process);
   void reap(int launch);
   void see(Sighting sight);
   Sighting sight_of(int launch, const Process& process) const;
-  void become(int seat, const Order& order, const std::string& log) const;
+  void become(int berth, const Order& order, const std::string& log) const;
   void become_script(const std::string& launch) const;
 
   // Weather.
@@ -109,7 +109,8 @@ class LocalEngine final : public Engine {
   Rng rng_;
 };
 
-/// Cores of `cores` for seat `seat` of `capacity`: an equal part each, at least one; seats share where there are more.
-std::vector<int> seat_cores(int seat, int capacity, int cores);
+/// Cores of `cores` for berth `berth` of `capacity`: an equal part each, at least one; berths share where there are
+/// more.
+std::vector<int> berth_cores(int berth, int capacity, int cores);
 
 }  // namespace mayfly

@@ -15,10 +15,10 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kSlack = 1 - 1e-9;
 /// Larger clusters are not searched; a problem that would need them is reported as not proven.
 constexpr int kMostWorkers = 1024;
-/// Fronts whose bound is computed after the search was cut short.
+/// Tiers whose bound is computed after the search was cut short.
 constexpr int kMostBounded = 400;
 
-// Terms. A *front* is one server choice with one number of workers n. Within it P, U and Y are sums over the workers:
+// Terms. A *tier* is one server choice with one number of workers n. Within it P, U and Y are sums over the workers:
 // of prices, of update rates (or samples per second) and of efforts. Two shapes of problem occur:
 //
 //   fixed work W    cost = W P / U,      in time when  U >= W / T
@@ -36,10 +36,10 @@ constexpr std::array kMultipliers{0.0, 0.05, 0.15, 0.35, 0.7, 1.4, 3.0, 8.0};
 /// The last sum stands for l = infinity: Q alone.
 constexpr std::size_t kSums = kMultipliers.size() + 1;
 
-class Front {
+class Tier {
  public:
-  Front(const Problem& problem, std::size_t server, int workers, const RateBounds& bounds, Evaluator& evaluator,
-        Best& best, const SearchOptions& options)
+  Tier(const Problem& problem, std::size_t server, int workers, const RateBounds& bounds, Evaluator& evaluator,
+       Best& best, const SearchOptions& options)
       : problem_(problem),
         server_(server),
         workers_(workers),
@@ -58,14 +58,14 @@ class Front {
     std::stable_sort(order_.begin(), order_.end(),
                      [&](std::size_t a, std::size_t b) { return value_for_money(a) < value_for_money(b); });
     for (const std::size_t k : order_) free_.push_back(problem.kinds[k].limit() - problem.kinds[k].existing);
-    work_ = line_ ? 0 : front_work() * kSlack;
+    work_ = line_ ? 0 : tier_work() * kSlack;
     time_limit_ = problem.deadline ? problem.deadline->count() - problem.recovery.count() + 1e-9 : kInfinity;
     if (options.goal == Goal::fastest && best.full()) {
       time_limit_ = std::min(time_limit_, best.last().time - problem.recovery.count());
     }
   }
 
-  /// Looks at every cluster of the front that could be better than what is known. False when the node budget ran out.
+  /// Looks at every cluster of the tier that could be better than what is known. False when the node budget ran out.
   bool explore(long long& nodes) {
     if (out_of_time()) return true;
     if (workers_ == existing_) {
@@ -79,7 +79,7 @@ class Front {
     return nodes <= options_.most_nodes;
   }
 
-  /// The largest cost (to a thousandth) that the bounds rule out for the whole front; for the gap of a search cut
+  /// The largest cost (to a thousandth) that the bounds rule out for the whole tier; for the gap of a search cut
   /// short.
   double least_cost() {
     if (out_of_time()) return kInfinity;
@@ -145,8 +145,8 @@ class Front {
     return rate * (line_->intercept + line_->slope * problem_.kinds[k].worker.batch);
   }
 
-  /// Least work of any cluster of the front.
-  double front_work() const {
+  /// Least work of any cluster of the tier.
+  double tier_work() const {
     double smallest = kInfinity;
     double largest = 0;
     double all = 0;
@@ -412,15 +412,15 @@ SearchResult exact_search(const Problem& problem, const SearchOptions& options) 
       const RateBounds bounds = rate_bounds(problem, problem.servers[server], workers);
       const double beyond = bound_beyond(problem, problem.servers[server], bounds, workers, options.goal);
       if (best.full() && beyond > objective(best.last())) break;
-      // Out of nodes, fronts are still bounded one by one, for a gap that says something, but not for ever.
+      // Out of nodes, tiers are still bounded one by one, for a gap that says something, but not for ever.
       if (workers > kMostWorkers || bounded > kMostBounded) {
         unproven = std::min(unproven, beyond);
         break;
       }
-      Front front(problem, server, workers, bounds, evaluator, best, options);
-      if (nodes <= options.most_nodes && front.explore(nodes)) continue;
+      Tier tier(problem, server, workers, bounds, evaluator, best, options);
+      if (nodes <= options.most_nodes && tier.explore(nodes)) continue;
       if (!options.bound_the_rest) return {.best = best.list(), .evaluated = evaluator.evaluated(), .gap = 1};
-      unproven = std::min(unproven, std::max(beyond, front.least_cost()));
+      unproven = std::min(unproven, std::max(beyond, tier.least_cost()));
       ++bounded;
     }
   }

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "predict/losses.h"
+#include "predict/hits.h"
 #include "predict/shapes.h"
 
 namespace mayfly {

@@ -8,8 +8,8 @@
 namespace mayfly {
 namespace {
 
-/// Compute and batch of one machine before links and loader are looked at.
-struct Pace {
+/// Alone and batch of one machine before links and loader are looked at.
+struct Alone {
   double compute = 0;
   double batch = 0;
   double relative_sd = 0;
@@ -43,11 +43,11 @@ double interconnect_time(const Profile& profile, const InstanceType& type) {
   return 2.0 * (type.gpu_count - 1) / type.gpu_count * profile.parameters->value / link->value;
 }
 
-Result<Pace> measured_pace(const Profile& profile, const InstanceType& type, const TypeProfile& measured) {
-  Pace pace{.batch = measured.batch, .relative_sd = measured.relative_sd, .basis = measured.basis};
+Result<Alone> measured_alone(const Profile& profile, const InstanceType& type, const TypeProfile& measured) {
+  Alone alone{.batch = measured.batch, .relative_sd = measured.relative_sd, .basis = measured.basis};
   if (measured.compute) {
-    pace.compute = measured.compute->count();
-    return pace;
+    alone.compute = measured.compute->count();
+    return alone;
   }
   double exchange = 0;
   if (profile.parameters && profile.exchange == Exchange::server) {
@@ -57,15 +57,15 @@ Result<Pace> measured_pace(const Profile& profile, const InstanceType& type, con
   // The measured step holds what this machine did besides computing: its own exchange and copies, or its own ring.
   const double local =
       profile.exchange == Exchange::server ? pcie_time(profile, type) : interconnect_time(profile, type);
-  pace.compute = measured.step->count() - exchange - local;
-  if (pace.compute <= 0) {
+  alone.compute = measured.step->count() - exchange - local;
+  if (alone.compute <= 0) {
     return fail("profile '{}': the step of {:.4g} s on {} is shorter than its own exchange of {:.4g} s", profile.name,
                 measured.step->count(), type.name, exchange + local);
   }
-  return pace;
+  return alone;
 }
 
-bool has_pace(const TypeProfile& measured) { return measured.step || measured.compute; }
+bool has_speed(const TypeProfile& measured) { return measured.step || measured.compute; }
 
 double batch_by_memory(const BatchFit& fit, const Gpu& gpu) {
   const double memory_mb = gpu.memory_gib * 1024;
@@ -73,12 +73,12 @@ double batch_by_memory(const BatchFit& fit, const Gpu& gpu) {
 }
 
 /// The measured machine to scale from: one with the same GPU, else the one nearest in peak FLOPS.
-Result<Pace> scaled_pace(const Profile& profile, const InstanceType& type, const Catalog& catalog) {
+Result<Alone> scaled_alone(const Profile& profile, const InstanceType& type, const Catalog& catalog) {
   const InstanceType* nearest = nullptr;
   double distance = std::numeric_limits<double>::infinity();
   for (const auto& [reference_name, measured] : profile.types) {
     const InstanceType* reference = catalog.find(reference_name);
-    if (!has_pace(measured) || reference == nullptr || !reference->gpu || !type.gpu) continue;
+    if (!has_speed(measured) || reference == nullptr || !reference->gpu || !type.gpu) continue;
     double apart = std::numeric_limits<double>::infinity();
     if (reference->gpu->model == type.gpu->model) {
       apart = std::fabs(std::log(static_cast<double>(reference->gpu_count) / type.gpu_count)) * 1e-3;
@@ -93,51 +93,51 @@ Result<Pace> scaled_pace(const Profile& profile, const InstanceType& type, const
   if (nearest == nullptr) {
     return fail("profile '{}' has no measurement on {} and none to scale from", profile.name, type.name);
   }
-  auto pace = measured_pace(profile, *nearest, profile.types.find(nearest->name)->second);
-  if (!pace) return pace;
-  pace->batch = pace->batch / nearest->gpu_count * type.gpu_count;
-  pace->basis = Basis::scaled;
+  auto alone = measured_alone(profile, *nearest, profile.types.find(nearest->name)->second);
+  if (!alone) return alone;
+  alone->batch = alone->batch / nearest->gpu_count * type.gpu_count;
+  alone->basis = Basis::scaled;
   if (nearest->gpu->model != type.gpu->model) {
-    pace->compute *= *nearest->gpu->tflops_fp32 / *type.gpu->tflops_fp32;
-    pace->relative_sd = std::hypot(pace->relative_sd, kFlopsScalingSd);
+    alone->compute *= *nearest->gpu->tflops_fp32 / *type.gpu->tflops_fp32;
+    alone->relative_sd = std::hypot(alone->relative_sd, kFlopsScalingSd);
   }
   if (profile.batch_fit) {
     const double batch = batch_by_memory(*profile.batch_fit, *type.gpu) * type.gpu_count;
-    pace->compute *= batch / pace->batch;
-    pace->batch = batch;
+    alone->compute *= batch / alone->batch;
+    alone->batch = batch;
   }
-  return pace;
+  return alone;
 }
 
 /// From a machine without a GPU, such as the one that a job was profiled on: by what it reaches multiplying matrices
 /// against a GPU's peak, or by the cores.
-std::optional<Pace> pace_from_cores(const Profile& profile, const InstanceType& type, const Catalog& catalog) {
+std::optional<Alone> pace_from_cores(const Profile& profile, const InstanceType& type, const Catalog& catalog) {
   for (const auto& [reference_name, measured] : profile.types) {
     const InstanceType* reference = catalog.find(reference_name);
     if (!measured.compute || (reference != nullptr && reference->gpu)) continue;
-    Pace pace{.compute = measured.compute->count(),
-              .batch = measured.batch,
-              .relative_sd = std::hypot(measured.relative_sd, kUnlikeScalingSd),
-              .basis = Basis::scaled};
+    Alone alone{.compute = measured.compute->count(),
+                .batch = measured.batch,
+                .relative_sd = std::hypot(measured.relative_sd, kUnlikeScalingSd),
+                .basis = Basis::scaled};
     if (type.gpu && type.gpu->tflops_fp32 && measured.gflops) {
-      pace.compute *= *measured.gflops / (1e3 * *type.gpu->tflops_fp32);
-      pace.batch *= type.gpu_count;
-      return pace;
+      alone.compute *= *measured.gflops / (1e3 * *type.gpu->tflops_fp32);
+      alone.batch *= type.gpu_count;
+      return alone;
     }
     if (!type.gpu && measured.cores && type.vcpus > 0) {
-      pace.compute *= *measured.cores / type.vcpus;
-      return pace;
+      alone.compute *= *measured.cores / type.vcpus;
+      return alone;
     }
   }
   return {};
 }
 
-std::optional<Pace> regressed_pace(const Profile& profile, const InstanceType& type) {
+std::optional<Alone> regressed_alone(const Profile& profile, const InstanceType& type) {
   if (!profile.gflops || !profile.tensors || !type.gpu || !type.gpu->tflops_fp32) return {};
   const auto& fit = published_step_time_fit();
   const double step = step_time(fit, *profile.gflops, *profile.tensors, *type.gpu->tflops_fp32);
   if (step <= 0) return {};
-  return Pace{
+  return Alone{
       .compute = step, .batch = fit.batch * type.gpu_count, .relative_sd = fit.relative_sd, .basis = Basis::scaled};
 }
 
@@ -176,24 +176,24 @@ Result<Worker> make_worker(const Profile& profile, const InstanceType& type, con
     worker.batch = profile.pipeline->global_batch;
     return worker;
   }
-  const bool cynthia_only = profile.cynthia && worker.gflops > 0 && !(known && has_pace(measured->second));
+  const bool cynthia_only = profile.cynthia && worker.gflops > 0 && !(known && has_speed(measured->second));
   if (cynthia_only) {
     // Cynthia counts work, not samples; its compute time on one machine serves the other predictors too.
     worker.compute = profile.cynthia->work_gflop / worker.gflops;
     worker.batch = measured->second.batch > 0 ? measured->second.batch : 1;
   } else {
-    auto pace = known && has_pace(measured->second) ? measured_pace(profile, type, measured->second)
-                                                    : scaled_pace(profile, type, catalog);
-    if (!pace && !(known && has_pace(measured->second))) {
+    auto alone = known && has_speed(measured->second) ? measured_alone(profile, type, measured->second)
+                                                      : scaled_alone(profile, type, catalog);
+    if (!alone && !(known && has_speed(measured->second))) {
       auto other = pace_from_cores(profile, type, catalog);
-      if (!other) other = regressed_pace(profile, type);
-      if (other) pace = *other;
+      if (!other) other = regressed_alone(profile, type);
+      if (other) alone = *other;
     }
-    if (!pace) return unexpected(pace.error());
-    worker.compute = pace->compute;
-    worker.batch = pace->batch;
-    worker.relative_sd = pace->relative_sd;
-    worker.basis = pace->basis;
+    if (!alone) return unexpected(alone.error());
+    worker.compute = alone->compute;
+    worker.batch = alone->batch;
+    worker.relative_sd = alone->relative_sd;
+    worker.basis = alone->basis;
   }
   worker.pcie = profile.exchange == Exchange::server ? pcie_time(profile, type) : 0;
   worker.interconnect = interconnect_time(profile, type);

@@ -118,10 +118,10 @@ Result<void> Workshop::start() {
 
 Result<Welcome> Workshop::hello(const Hello& hello) {
   const bool server = hello.role == "server";
-  if (hello.worker || hello.slot < 0 || (!server && hello.role != "worker")) return fail("nobody is awaited");
-  const WorkerId id = hello.slot;  // one launch each: numbers follow the engine's
+  if (hello.worker || hello.launch < 0 || (!server && hello.role != "worker")) return fail("nobody is awaited");
+  const WorkerId id = hello.launch;  // one launch each: numbers follow the engine's
   if (people_.contains(id)) return fail("it is here already");
-  people_[id] = {.launch = hello.slot, .pid = hello.pid, .server = server};
+  people_[id] = {.launch = hello.launch, .pid = hello.pid, .server = server};
   return Welcome{.worker = id,
                  .job = options_.job_text,
                  .job_file = options_.job_file.string(),

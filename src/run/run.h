@@ -20,7 +20,7 @@ namespace mayfly {
 /// Silences and patience of a run. docs/protocol.md
 struct RunTimes {
   Seconds heartbeat{0.5};
-  Seconds lease{2};        ///< silence after which a worker is taken for lost
+  Seconds silence{2};      ///< of a worker, after which it is taken for lost
   Seconds orphan{30};      ///< silence after which a worker takes the controller for gone
   Seconds replacement{1};  ///< without a trace: from a loss to the start of a new machine
   Seconds notice{2};       ///< with a trace: from SIGTERM to SIGKILL

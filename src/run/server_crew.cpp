@@ -22,9 +22,9 @@ void ServerCrew::arrived(WorkerId worker, const Held& held) {
     server_broken_ = server_broken_ || found->second.stands;
     return;
   }
-  const auto found = seats_.find(worker);
-  if (found != seats_.end() && found->second.lease) take_back(*found->second.lease);
-  seats_[worker] = {};
+  const auto found = hands_.find(worker);
+  if (found != hands_.end() && found->second.lease) take_back(*found->second.lease);
+  hands_[worker] = {};
 }
 
 void ServerCrew::gone(WorkerId worker) {
@@ -34,11 +34,11 @@ void ServerCrew::gone(WorkerId worker) {
     if (stood && phase_ != Phase::idle) arrange();
     return;
   }
-  const auto found = seats_.find(worker);
-  if (found == seats_.end()) return;
+  const auto found = hands_.find(worker);
+  if (found == hands_.end()) return;
   // What it has pushed is at the servers and counts all the same.
   if (found->second.lease) take_back(*found->second.lease);
-  seats_.erase(found);
+  hands_.erase(found);
   batches_.erase(worker);
   give_leases();
 }
@@ -46,14 +46,14 @@ void ServerCrew::gone(WorkerId worker) {
 bool ServerCrew::stands(WorkerId worker) const {
   if (const auto found = servers_.find(worker); found != servers_.end()) return found->second.stands;
   // Whoever is to go finishes what it has in hand.
-  const auto seat = seats_.find(worker);
-  if (seat != seats_.end() && seat->second.lease) return true;
+  const auto hand = hands_.find(worker);
+  if (hand != hands_.end() && hand->second.lease) return true;
   return std::find(members_.begin(), members_.end(), worker) != members_.end();
 }
 
 bool ServerCrew::alive(WorkerId worker) const {
   const auto found = servers_.find(worker);
-  return found != servers_.end() ? found->second.alive : seats_.contains(worker);
+  return found != servers_.end() ? found->second.alive : hands_.contains(worker);
 }
 
 std::vector<WorkerId> ServerCrew::servers() const {
@@ -121,8 +121,8 @@ bool ServerCrew::assign(const Assign& command) {
   generation_ = command.generation;
   members_ = command.members;
   sample_ = whole_samples(command.next_sample);
-  for (auto& [worker, seat] : seats_) {
-    if (!stands(worker)) seat.attached = false;
+  for (auto& [worker, hand] : hands_) {
+    if (!stands(worker)) hand.attached = false;
   }
   if (phase_ == Phase::idle || phase_ == Phase::waiting) return arrange();
   if (stateless()) return false;
@@ -152,7 +152,7 @@ void ServerCrew::pause() {
   forget_all();
   for (const WorkerId worker : members_) {
     send(worker, Halt{formation_});
-    if (const auto found = seats_.find(worker); found != seats_.end()) found->second.attached = false;
+    if (const auto found = hands_.find(worker); found != hands_.end()) found->second.attached = false;
   }
   members_.clear();
 }
@@ -165,19 +165,19 @@ bool ServerCrew::arrange() {
   broken_ = false;
   parting_ = false;
   phase_ = Phase::waiting;
-  for (auto& [worker, seat] : seats_) seat.attached = false;
+  for (auto& [worker, hand] : hands_) hand.attached = false;
   if (sample_ == 0 && !checkpoint_ && !all_shards_held()) checkpoint_ = "";
   if (!checkpoint_ && !all_shards_held()) return false;
-  if (seat_servers()) serve();
+  if (place_servers()) serve();
   return true;
 }
 
 /// Those who hold a shard keep it; the others fill the gaps. Whoever is to go stands only where nobody else holds its
 /// shard so far. False where a shard is left without a server.
-bool ServerCrew::seat_servers() {
+bool ServerCrew::place_servers() {
   const int shards = options_.servers.count;
   std::vector<int> held(static_cast<std::size_t>(shards), 0);
-  const auto seat = [&](Server& server, int shard) {
+  const auto hand = [&](Server& server, int shard) {
     server.shard = shard;
     server.stands = true;
     ++held[static_cast<std::size_t>(shard)];
@@ -187,22 +187,22 @@ bool ServerCrew::seat_servers() {
     server.formed = false;
   }
   for (auto& [id, server] : servers_) {
-    if (holds(server) && !server.leaving) seat(server, *server.shard);
+    if (holds(server) && !server.leaving) hand(server, *server.shard);
   }
   for (auto& [id, server] : servers_) {
     if (server.stands || !server.alive || server.leaving) continue;
     const auto fewest = std::min_element(held.begin(), held.end());
-    if (*fewest <= options_.servers.standby) seat(server, static_cast<int>(fewest - held.begin()));
+    if (*fewest <= options_.servers.standby) hand(server, static_cast<int>(fewest - held.begin()));
   }
   for (auto& [id, server] : servers_) {
-    if (server.leaving && holds(server) && !has_heir(server)) seat(server, *server.shard);
+    if (server.leaving && holds(server) && !has_heir(server)) hand(server, *server.shard);
   }
   return std::all_of(held.begin(), held.end(), [](int servers) { return servers > 0; });
 }
 
 void ServerCrew::serve() {
   // Workers stop what they do for the last formation.
-  for (const auto& [worker, seat] : seats_) send(worker, Halt{formation_});
+  for (const auto& [worker, hand] : hands_) send(worker, Halt{formation_});
   ++formation_;
   phase_ = Phase::gathering;
   if (writer_) save_wanted_ = true;
@@ -252,8 +252,8 @@ void ServerCrew::server_formed(WorkerId id, const Formed& message) {
 }
 
 void ServerCrew::attach(WorkerId worker) {
-  const auto found = seats_.find(worker);
-  if (found == seats_.end() || found->second.attached) return;
+  const auto found = hands_.find(worker);
+  if (found == hands_.end() || found->second.attached) return;
   Attach word{.formation = formation_, .shards = options_.servers.count};
   // Whole rounds of shards; a shard that has fewer servers than another is named again.
   std::vector<std::vector<std::string>> rows(static_cast<std::size_t>(options_.servers.count));

@@ -86,7 +86,7 @@ class ServerCrew final : public Crew {
     bool formed = false;
     bool leaving = false;  ///< will be taken away
   };
-  struct Seat {
+  struct Hand {
     bool attached = false;
     std::optional<std::int64_t> lease{};  ///< in its hands
     std::int64_t updates = 0;             ///< of this worker, for ssp
@@ -103,7 +103,7 @@ class ServerCrew final : public Crew {
   bool has_heir(const Server& server) const;
   bool somebody_can_go() const;
   bool arrange();
-  bool seat_servers();
+  bool place_servers();
   void serve();
   void catch_up(WorkerId id, Server& server);
   void attach(WorkerId worker);
@@ -116,7 +116,7 @@ class ServerCrew final : public Crew {
   double staleness(const Pushed& pushed) const;
   void give_leases();
   void plan_step();
-  bool may_start(const Seat& seat) const;
+  bool may_start(const Hand& hand) const;
   bool mid_update() const;
   bool all_attached() const;
   std::optional<std::int64_t> fewest_updates() const;
@@ -145,7 +145,7 @@ class ServerCrew final : public Crew {
   Ledger ledger_{};
 
   std::map<WorkerId, Server> servers_{};
-  std::map<WorkerId, Seat> seats_{};  ///< of every worker alive
+  std::map<WorkerId, Hand> hands_{};  ///< of every worker alive
   std::map<WorkerId, int> batches_{};
 
   std::int64_t last_lease_ = 0;

@@ -56,7 +56,7 @@ std::optional<Crew::Step> ServerCrew::hear(WorkerId from, const FromMember& mess
   std::visit(Overloaded{
                  [&](const Formed& word) { formed(from, word); }, [&](const Broken& word) { broke(from, word); },
                  [&](const Pushed& pushed) {
-                   if (stands(from) && !serves(from) && seats_.contains(from)) step = count(from, pushed);
+                   if (stands(from) && !serves(from) && hands_.contains(from)) step = count(from, pushed);
                  },
                  [&](const CheckpointWritten&) { answered(from); }, [&](const CheckpointFailed&) { answered(from); },
                  Ignoring<void, Reachable, StepDone>{},                                      // there is no mesh
@@ -79,21 +79,21 @@ void ServerCrew::broke(WorkerId from, const Broken& message) {
     servers_.at(from).sample.reset();  // whatever it holds, it is not what was thought
     return;
   }
-  const auto seat = seats_.find(from);
-  if (seat == seats_.end()) return;  // said before it went
-  if (seat->second.lease) take_back(*seat->second.lease);
-  seat->second.attached = false;
+  const auto hand = hands_.find(from);
+  if (hand == hands_.end()) return;  // said before it went
+  if (hand->second.lease) take_back(*hand->second.lease);
+  hand->second.attached = false;
   broken_ = true;
 }
 
 void ServerCrew::formed(WorkerId from, const Formed& message) {
   if (!stands(from)) return;
   if (serves(from)) return server_formed(from, message);
-  const auto seat = seats_.find(from);
-  if (seat == seats_.end() || message.formation != formation_ || phase_ != Phase::training || seat->second.attached)
+  const auto hand = hands_.find(from);
+  if (hand == hands_.end() || message.formation != formation_ || phase_ != Phase::training || hand->second.attached)
     return;
-  seat->second.attached = true;
-  seat->second.updates = fewest_updates().value_or(0);
+  hand->second.attached = true;
+  hand->second.updates = fewest_updates().value_or(0);
   give_leases();
 }
 
@@ -101,9 +101,9 @@ std::optional<Crew::Step> ServerCrew::count(WorkerId from, const Pushed& message
   const auto found = leases_.find(message.lease);
   if (message.formation != formation_ || found == leases_.end() || found->second.worker != from) return std::nullopt;
   Given& given = found->second;
-  Seat& seat = seats_.at(from);
-  if (seat.lease != message.lease) return std::nullopt;  // says it twice
-  seat.lease.reset();
+  Hand& hand = hands_.at(from);
+  if (hand.lease != message.lease) return std::nullopt;  // says it twice
+  hand.lease.reset();
   given.pushed = message;
   if (evaluation_ == message.lease) evaluation_.reset();
   if (given.range.count == 0) {
@@ -112,9 +112,9 @@ std::optional<Crew::Step> ServerCrew::count(WorkerId from, const Pushed& message
     give_leases();
     return look;
   }
-  ++seat.updates;
+  ++hand.updates;
   if (message.compute_s > 0)
-    seat.speed.add(static_cast<double>(given.range.count), message.compute_s + message.wait_s.value_or(0));
+    hand.speed.add(static_cast<double>(given.range.count), message.compute_s + message.wait_s.value_or(0));
   if (!waits()) {
     to_commit_ = {message.lease};
     return update(to_commit_);
@@ -205,7 +205,7 @@ void ServerCrew::give_leases() {
       give(worker, part, static_cast<double>(part.count) / static_cast<double>(step_samples_));
       continue;
     }
-    if (parting_ || !may_start(seats_.at(worker))) continue;
+    if (parting_ || !may_start(hands_.at(worker))) continue;
     const int batch = batch_of(worker);
     const SampleRange range = ledger_.lease(batch, end_);
     if (range.count > 0) give(worker, range, static_cast<double>(range.count) / options_.batch);
@@ -220,7 +220,7 @@ void ServerCrew::give_leases() {
 void ServerCrew::plan_step() {
   step_samples_ = std::clamp<std::int64_t>(end_ - sample_, 0, options_.batch);
   std::vector<double> speeds;
-  for (const WorkerId worker : idle()) speeds.push_back(seats_.at(worker).speed.value());
+  for (const WorkerId worker : idle()) speeds.push_back(hands_.at(worker).speed.value());
   for (std::int64_t count : shares(static_cast<int>(step_samples_), speeds)) {
     while (count > 0) {
       open_.push_back(ledger_.lease(count, end_));
@@ -233,7 +233,7 @@ void ServerCrew::plan_step() {
 void ServerCrew::give(WorkerId worker, SampleRange range, double share) {
   const std::int64_t lease = ++last_lease_;
   leases_[lease] = {.worker = worker, .range = range};
-  seats_.at(worker).lease = lease;
+  hands_.at(worker).lease = lease;
   Lease word{.formation = formation_,
              .lease = lease,
              .sample = sample_,
@@ -252,8 +252,8 @@ void ServerCrew::take_back(std::int64_t lease) {
   const auto found = leases_.extract(lease);
   if (found.empty()) return;
   const Given& given = found.mapped();
-  if (const auto seat = seats_.find(given.worker); seat != seats_.end() && seat->second.lease == lease)
-    seat->second.lease.reset();
+  if (const auto hand = hands_.find(given.worker); hand != hands_.end() && hand->second.lease == lease)
+    hand->second.lease.reset();
   if (evaluation_ == lease) {
     evaluation_.reset();
     evaluate_ = true;
@@ -268,7 +268,7 @@ void ServerCrew::take_back(std::int64_t lease) {
 }
 
 void ServerCrew::forget_all() {
-  for (auto& [worker, seat] : seats_) seat.lease.reset();
+  for (auto& [worker, hand] : hands_) hand.lease.reset();
   if (evaluation_) evaluate_ = true;
   evaluation_.reset();
   std::vector<std::int64_t> all;
@@ -283,8 +283,8 @@ void ServerCrew::forget_all() {
 /// Those who have only to connect are waited for: a step without them would be slower.
 bool ServerCrew::all_attached() const {
   return std::all_of(members_.begin(), members_.end(), [&](WorkerId worker) {
-    const auto seat = seats_.find(worker);
-    return seat == seats_.end() || seat->second.attached;
+    const auto hand = hands_.find(worker);
+    return hand == hands_.end() || hand->second.attached;
   });
 }
 
@@ -296,8 +296,8 @@ bool ServerCrew::mid_update() const {
 std::vector<WorkerId> ServerCrew::idle() const {
   std::vector<WorkerId> found;
   for (const WorkerId worker : members_) {
-    const auto seat = seats_.find(worker);
-    if (seat != seats_.end() && seat->second.attached && !seat->second.lease) found.push_back(worker);
+    const auto hand = hands_.find(worker);
+    if (hand != hands_.end() && hand->second.attached && !hand->second.lease) found.push_back(worker);
   }
   return found;
 }
@@ -305,16 +305,16 @@ std::vector<WorkerId> ServerCrew::idle() const {
 std::optional<std::int64_t> ServerCrew::fewest_updates() const {
   std::optional<std::int64_t> fewest;
   for (const WorkerId worker : members_) {
-    const auto seat = seats_.find(worker);
-    if (seat == seats_.end() || !seat->second.attached) continue;
-    fewest = std::min(fewest.value_or(seat->second.updates), seat->second.updates);
+    const auto hand = hands_.find(worker);
+    if (hand == hands_.end() || !hand->second.attached) continue;
+    fewest = std::min(fewest.value_or(hand->second.updates), hand->second.updates);
   }
   return fewest;
 }
 
-bool ServerCrew::may_start(const Seat& seat) const {
+bool ServerCrew::may_start(const Hand& hand) const {
   if (options_.servers.sync != ServersSpec::Sync::ssp) return true;
-  return seat.updates - fewest_updates().value_or(0) <= options_.servers.bound;
+  return hand.updates - fewest_updates().value_or(0) <= options_.servers.bound;
 }
 
 int ServerCrew::batch_of(WorkerId worker) const {

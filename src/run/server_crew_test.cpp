@@ -145,7 +145,7 @@ TEST(ServerCrew, WithoutAStandbyTheStateIsLostAndAllShardsReturnToACheckpoint) {
   EXPECT_EQ(stage.last<Lease>(1).samples, 2);  // up to the gap's end
 }
 
-// It came while the first update was committed, and is seated anew before it has its shard.
+// It came while the first update was committed, and is placed anew before it has its shard.
 TEST(ServerCrew, AServerHoldsNothingBeforeItSaysSo) {
   support::ServerStage stage({.count = 1, .standby = 2, .sync = Sync::asp});
   stage.serve({100});

@@ -106,7 +106,7 @@ void Session::begin(Seconds now) {
   if (members_.empty()) {
     begin_training();
   } else {
-    ring(Alarm::attach, 2 * inputs_.times.lease);
+    ring(Alarm::attach, 2 * inputs_.times.silence);
   }
   deliver();
 }
@@ -238,9 +238,10 @@ void Session::check_silence() {
   std::vector<WorkerId> silent;
   for (const auto& [worker, member] : members_) {
     const auto since = member.closed ? member.closed : member.heard;
-    if (since && now_ - *since > inputs_.times.lease) silent.push_back(worker);
+    if (since && now_ - *since > inputs_.times.silence) silent.push_back(worker);
   }
-  for (const WorkerId worker : silent) lose(worker, fmt::format("silent for {}", format_duration(inputs_.times.lease)));
+  for (const WorkerId worker : silent)
+    lose(worker, fmt::format("silent for {}", format_duration(inputs_.times.silence)));
 }
 
 void Session::check_formation() {

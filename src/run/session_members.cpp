@@ -34,11 +34,11 @@ Result<Welcome> Session::hello(Seconds now, const Hello& hello) {
     if (hello.role != "worker" && hello.role != "server")
       return mayfly::fail("role '{}', want worker or server", hello.role.substr(0, 40));
     if (hello.role == "server" && !crew_->has_servers()) return mayfly::fail("this job has no servers");
-    if (fleet_.numbered(hello.slot) && fleet_.find(hello.slot) == nullptr)
+    if (fleet_.numbered(hello.launch) && fleet_.find(hello.launch) == nullptr)
       return mayfly::fail("its machine has been given up");
     worker = ++last_worker_;
     note("worker", std::to_string(worker));
-    members_[worker] = {.launch = hello.slot, .server = hello.role == "server", .since = now_};
+    members_[worker] = {.launch = hello.launch, .server = hello.role == "server", .since = now_};
   }
   const bool describes = train_.model.is_script() && train_.servers;
   return Welcome{.worker = worker,
@@ -46,7 +46,7 @@ Result<Welcome> Session::hello(Seconds now, const Hello& hello) {
                  .job_file = inputs_.job_file.string(),
                  .directory = checkpoints().string(),
                  .heartbeat_s = inputs_.times.heartbeat.count(),
-                 .lease_s = inputs_.times.lease.count(),
+                 .lease_s = inputs_.times.silence.count(),
                  .orphan_s = inputs_.times.orphan.count(),
                  .seed = static_cast<std::int64_t>(train_.seed),
                  .sum = train_.sum,
@@ -61,10 +61,10 @@ void Session::connected(Seconds now, WorkerId worker, const Hello& hello) {
   Member& member = found->second;
   member.closed.reset();
   member.heard = now_;
-  member.launch = hello.slot;
+  member.launch = hello.launch;
   member.pid = hello.pid;
-  if (fleet_.find(hello.slot) != nullptr) {
-    fleet_.greeted(hello.slot, worker);
+  if (fleet_.find(hello.launch) != nullptr) {
+    fleet_.greeted(hello.launch, worker);
     note_fleet();
   }
   if (!alarms_.contains(Alarm::list)) ring(Alarm::list, kListEach * static_cast<double>(members_.size()));

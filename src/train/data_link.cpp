@@ -153,7 +153,7 @@ Result<void> DataLink::send(const DataHeader& header, std::span<const std::byte>
   auto sent = give(bytes_of(header));
   if (network_) network_->out.pass(sizeof header);
   while (sent && !payload.empty()) {
-    const auto chunk = payload.first(std::min(payload.size(), network_ ? Pace::kChunk : kSealed));
+    const auto chunk = payload.first(std::min(payload.size(), network_ ? Lane::kChunk : kSealed));
     payload = payload.subspan(chunk.size());
     sent = give(chunk);
     if (network_) network_->out.pass(chunk.size());
@@ -174,7 +174,7 @@ Result<std::size_t> send_now(int socket, std::span<const std::byte> bytes) {
 }  // namespace
 
 Result<std::size_t> DataLink::send_some(std::span<const std::byte> payload) {
-  if (network_) payload = payload.first(std::min(payload.size(), Pace::kChunk));
+  if (network_) payload = payload.first(std::min(payload.size(), Lane::kChunk));
   if (channel_.plain()) return send_now(socket_, payload);
   auto& sealed = channel_.outgoing();
   std::size_t taken = 0;
@@ -230,7 +230,7 @@ Result<std::size_t> DataLink::receive_some(std::span<std::byte> payload) {
   std::size_t received = 0;
   while (received < payload.size()) {
     auto rest = payload.subspan(received);
-    if (network_) rest = rest.first(std::min(rest.size(), Pace::kChunk));
+    if (network_) rest = rest.first(std::min(rest.size(), Lane::kChunk));
     const auto more = ::recv(socket_, rest.data(), rest.size(), MSG_WAITALL);
     if (more < 0 && errno == EINTR) continue;
     if (more < 0) return fail("receive: {}", errno == EAGAIN ? "silence" : std::strerror(errno));

@@ -10,7 +10,7 @@
 
 #include "base/result.h"
 #include "base/units.h"
-#include "train/pace.h"
+#include "train/lane.h"
 #include "wire/channel.h"
 
 namespace mayfly {

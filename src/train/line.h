@@ -39,7 +39,7 @@ class Line {
     std::uint16_t port = 0;
     Credentials credentials{};
     std::string role = "worker";  ///< or "server"
-    int slot = -1;
+    int launch = -1;
     Seconds patience{10};        ///< for the first connection
     Seconds notice{30};          ///< left after SIGTERM
     MetadataService metadata{};  ///< which says when this machine will be taken

@@ -28,7 +28,7 @@ struct Flags {
   std::string interface = "lo";
   std::string notices = "none";
   std::string machine_name{};
-  int slot = -1;
+  int launch = -1;
   std::string network{};
   std::optional<double> cpu_share{};
 };
@@ -68,7 +68,7 @@ Result<std::optional<mayfly::BytesPerSecond>> rate(const std::string& text) {
 }
 
 Result<mayfly::Line::Options> line_of(const Flags& flags) {
-  mayfly::Line::Options line{.slot = flags.slot};
+  mayfly::Line::Options line{.launch = flags.launch};
   if (auto read = read_join(flags.join, line); !read) return mayfly::unexpected(read.error());
   auto known = credentials(flags.token_file);
   if (!known) return mayfly::unexpected(known.error());
@@ -130,7 +130,7 @@ int work(const Flags& flags) {
 
 void add_flags(CLI::App& command, Flags& flags) {
   command.add_option("--join", flags.join, "HOST:PORT of the controller")->required();
-  command.add_option("--slot", flags.slot, "which of the engine's machines this is")->check(CLI::NonNegativeNumber);
+  command.add_option("--slot", flags.launch, "which of the engine's machines this is")->check(CLI::NonNegativeNumber);
   command.add_option("--interface", flags.interface,
                      "network interface towards the others; auto: the one that leads to the controller (lo)");
   command.add_option("--token-file", flags.token_file, "file with the run's token; otherwise MAYFLY_TOKEN holds it");

@@ -9,7 +9,7 @@
 
 #include "base/result.h"
 #include "train/abortable.h"
-#include "train/pace.h"
+#include "train/lane.h"
 #include "wire/channel.h"
 
 namespace mayfly {

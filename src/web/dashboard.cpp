@@ -55,7 +55,7 @@ void answer(Response& response, const Json& json) {
 }
 
 /// Whether requests come faster than people ask: a bucket of a second's worth that fills again as time passes.
-class Pace {
+class Bucket {
  public:
   bool too_fast() {
     const std::lock_guard lock(mutex_);
@@ -139,7 +139,7 @@ struct Dashboard::Parts {
   int port = 0;
   std::thread thread{};
   std::atomic<bool> stopping{false};
-  Pace pace{};
+  Bucket bucket{};
   std::atomic<int> streams{0};
   std::atomic<int> waiting{0};
   std::mutex computing{};  ///< one question at a time: training wants the cores
@@ -160,7 +160,7 @@ void Dashboard::Parts::limits() {
   });
   server.set_pre_routing_handler([this](const Request& request, Response& response) {
     // Whoever asks in a loop waits, so that training does not.
-    if (pace.too_fast()) std::this_thread::sleep_for(kHeldBack);
+    if (bucket.too_fast()) std::this_thread::sleep_for(kHeldBack);
     response.set_header("X-Content-Type-Options", "nosniff");
     response.set_header("Cache-Control", "no-store");
     response.set_header("Referrer-Policy", "no-referrer");

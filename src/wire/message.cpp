@@ -37,7 +37,7 @@ constexpr double kAnything = -std::numeric_limits<double>::infinity();
 // The pointers only choose the overload.
 constexpr auto table(const Hello*) {
   return named("hello", Field{"protocol", &Hello::protocol}, Field{"pid", &Hello::pid}, Field{"role", &Hello::role},
-               Field{"slot", &Hello::slot, -1}, Field{"worker", &Hello::worker}, Field{"sample", &Hello::sample},
+               Field{"slot", &Hello::launch, -1}, Field{"worker", &Hello::worker}, Field{"sample", &Hello::sample},
                Field{"pending", &Hello::pending}, Field{"formation", &Hello::formation});
 }
 constexpr auto table(const Ready*) {

@@ -31,9 +31,9 @@ inline constexpr int kProtocol = 5;
 struct Hello {
   int protocol = kProtocol;
   std::int64_t pid = 0;
-  std::string role = "worker";              ///< "server": holds parameters for others; "operator": see Drill
-  int slot = -1;                            ///< which of the engine's machines it is; -1: it came by itself
-  std::optional<int> worker{};              ///< re-attaching under this name
+  std::string role = "worker";  ///< "server": holds parameters for others; "operator": see Drill
+  int launch = -1;              ///< on the wire its slot: which of the engine's machines it is; -1: it came by itself
+  std::optional<int> worker{};  ///< re-attaching under this name
   std::optional<std::int64_t> sample{};     ///< re-attaching: its weights hold this many samples
   std::optional<std::int64_t> pending{};    ///< where they would be if the step in its hands counts
   std::optional<std::int64_t> formation{};  ///< that this step was trained in

@@ -15,7 +15,7 @@ namespace {
 
 std::vector<ToController> to_controller() {
   return {
-      Hello{.protocol = 3, .pid = 4711, .slot = 3, .worker = 7, .sample = 1LL << 53},
+      Hello{.protocol = 3, .pid = 4711, .launch = 3, .worker = 7, .sample = 1LL << 53},
       Hello{},
       Hello{.role = "server"},
       Pushed{.formation = 2,

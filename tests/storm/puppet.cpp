@@ -66,7 +66,7 @@ void Puppet::attempt() {
   if (connection_) return;
   connection_ = world_.connect(*this);
   if (!connection_) return lost_line();
-  Hello hello{.pid = launch_ + 1, .role = server_ ? "server" : "worker", .slot = launch_};
+  Hello hello{.pid = launch_ + 1, .role = server_ ? "server" : "worker", .launch = launch_};
   if (id_) {
     hello.worker = *id_;
     if (weights_) hello.sample = weights_->sample;

@@ -67,7 +67,7 @@ void World::draw_job() {
   inputs_.priced = rng_.chance(0.5);
   inputs_.job = &job_;
   inputs_.policy = rng_.chance(0.5) ? PolicyName::liveput : PolicyName::persist;
-  inputs_.times = {.heartbeat = Seconds(2), .lease = Seconds(6), .orphan = Seconds(60), .replacement = Seconds(1)};
+  inputs_.times = {.heartbeat = Seconds(2), .silence = Seconds(6), .orphan = Seconds(60), .replacement = Seconds(1)};
   inputs_.directory = "run";
   inputs_.job_file = "/job.yaml";
   if (rng_.chance(0.15)) signal_ = kStorm * rng_.uniform();

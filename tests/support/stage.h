@@ -163,16 +163,16 @@ class Stage {
   }
   void meet(Guest& guest, const Hello& hello) {
     if (silent) return;
-    guest.slot = hello.slot;
-    hellos[hello.slot] = hello;
-    inboxes_[hello.slot].clear();
+    guest.slot = hello.launch;
+    hellos[hello.launch] = hello;
+    inboxes_[hello.launch].clear();
     if (refuses_known && hello.worker) {
       guest.link->send<ToMember>(Refused{.why = "lease ended"});
       return guest.link->close();
     }
-    links_[hello.slot] = guest.link.get();
-    terms.worker = hello.slot;
-    send(hello.slot, terms);
+    links_[hello.launch] = guest.link.get();
+    terms.worker = hello.launch;
+    send(hello.launch, terms);
   }
   void take(int slot, FromMember message) {
     if (std::holds_alternative<Alive>(message)) {

@@ -1,5 +1,5 @@
 // Model: docs/models.md#migration
-#include "predict/losses.h"
+#include "predict/hits.h"
 
 #include <cmath>
 #include <vector>

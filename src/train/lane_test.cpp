@@ -1,4 +1,4 @@
-#include "train/pace.h"
+#include "train/lane.h"
 
 #include <gtest/gtest.h>
 
@@ -8,27 +8,27 @@
 namespace mayfly {
 namespace {
 
-using Clock = Pace::Clock;
+using Clock = Lane::Clock;
 using std::chrono::milliseconds;
 
 // 100 MB/s: 1 MB takes 10 ms. After a pause 5 ms worth pass at once.
-TEST(Pace, WhatIsAskedForPassesOneBehindTheOther) {
-  Pace pace(megabytes_per_second(100));
+TEST(Lane, WhatIsAskedForPassesOneBehindTheOther) {
+  Lane lane(megabytes_per_second(100));
   const Clock::time_point start{std::chrono::seconds(1000)};
-  EXPECT_EQ(pace.passage(1'000'000, start), start + milliseconds(10 - 5));
+  EXPECT_EQ(lane.passage(1'000'000, start), start + milliseconds(10 - 5));
   // Another connection asks at the same moment: it waits for both.
-  EXPECT_EQ(pace.passage(2'000'000, start), start + milliseconds(30 - 5));
+  EXPECT_EQ(lane.passage(2'000'000, start), start + milliseconds(30 - 5));
   // Who comes when the link is free pays for its own bytes alone, less the burst; what was not used before is lost.
   const auto later = start + std::chrono::seconds(1);
-  EXPECT_EQ(pace.passage(1'000'000, later), later + milliseconds(10 - 5));
+  EXPECT_EQ(lane.passage(1'000'000, later), later + milliseconds(10 - 5));
 }
 
 // 1 MB/s: a chunk takes 65.536 ms, which is more than 5 ms, so that is the burst.
-TEST(Pace, AtALowRateTheBurstIsAChunk) {
-  Pace pace(megabytes_per_second(1));
+TEST(Lane, AtALowRateTheBurstIsAChunk) {
+  Lane lane(megabytes_per_second(1));
   const Clock::time_point start{std::chrono::seconds(1000)};
-  EXPECT_EQ(pace.passage(Pace::kChunk, start), start);
-  EXPECT_EQ(pace.passage(Pace::kChunk, start), start + std::chrono::microseconds(65536));
+  EXPECT_EQ(lane.passage(Lane::kChunk, start), start);
+  EXPECT_EQ(lane.passage(Lane::kChunk, start), start + std::chrono::microseconds(65536));
 }
 
 // 4 workers: each sends 2 * 3/4 of 100 MB, which is 150 MB, at 50 MB/s.

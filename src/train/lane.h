@@ -10,13 +10,13 @@ namespace mayfly {
 
 /// One direction of an emulated machine's network: everything that a process sends, or receives, passes through it one
 /// chunk behind the other, in the order of asking. After a pause a small burst passes at once. Any thread.
-class Pace {
+class Lane {
  public:
   using Clock = std::chrono::steady_clock;
   /// What may be asked for at a time: callers go by chunks, so that they take turns.
   static constexpr std::size_t kChunk = 64 << 10;
 
-  explicit Pace(BytesPerSecond rate);
+  explicit Lane(BytesPerSecond rate);
   /// When the last of these bytes is through, if they are ready at `now`.
   Clock::time_point passage(std::size_t bytes, Clock::time_point now);
   /// Waits until then.
@@ -32,8 +32,8 @@ class Pace {
 /// Both directions; one for all connections of a process.
 struct EmulatedNetwork {
   explicit EmulatedNetwork(BytesPerSecond rate) : out(rate), in(rate) {}
-  Pace out;
-  Pace in;
+  Lane out;
+  Lane in;
 };
 
 /// What adding up among so many takes at least: in a ring everyone sends 2 (n - 1) / n of the bytes.
