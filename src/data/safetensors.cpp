@@ -210,19 +210,6 @@ Result<FileSeal> write_safetensors(const fs::path& path, std::span<const TensorV
   return file->close();
 }
 
-Result<void> save_safetensors(const fs::path& path, std::span<const TensorView> tensors,
-                              const std::map<std::string, std::string>& notes) {
-  const fs::path partial = path.string() + ".partial";
-  std::error_code error;
-  const auto written = write_safetensors(partial, tensors, notes);
-  if (written) fs::rename(partial, path, error);
-  if (written && !error) return sync_folder(path.has_parent_path() ? path.parent_path() : fs::path("."));
-  std::error_code ignored;
-  fs::remove(partial, ignored);
-  if (!written) return unexpected(written.error());
-  return fail("{}: cannot write: {}", path.string(), error.message());
-}
-
 const TensorView* TensorFile::find(std::string_view name) const {
   const auto at = std::find_if(tensors.begin(), tensors.end(), [&](const auto& tensor) { return tensor.name == name; });
   return at == tensors.end() ? nullptr : &*at;

@@ -29,9 +29,6 @@ std::string safetensors_header(std::span<const TensorView> tensors, const std::m
 /// shape are errors.
 Result<FileSeal> write_safetensors(const std::filesystem::path& path, std::span<const TensorView> tensors,
                                    const std::map<std::string, std::string>& notes);
-/// The same beside its place, then renamed: no reader sees half a file.
-Result<void> save_safetensors(const std::filesystem::path& path, std::span<const TensorView> tensors,
-                              const std::map<std::string, std::string>& notes);
 
 /// A file read into memory; views point into it (so move it, do not copy it) and may not be aligned for their type
 /// where others wrote the file.

@@ -64,7 +64,7 @@ TEST(Safetensors, WritesTheBytesOthersRead) {
                                         {.name = "b", .dtype = "I64", .shape = {2}, .bytes = data.first(16)}};
   const support::TempFolder folder;
   const auto path = folder.path() / "t.safetensors";
-  ASSERT_TRUE(save_safetensors(path, tensors, {{"by", "hand"}}));
+  ASSERT_TRUE(write_safetensors(path, tensors, {{"by", "hand"}}));
   const auto expected = file_of(kHeader, kData);
   EXPECT_EQ(bytes_of(*load_text(path)), expected);
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}), 1);
@@ -132,7 +132,7 @@ TEST(Safetensors, WritesNothingThatCouldNotBeRead) {
   const support::TempFolder folder;
   const auto path = folder.path() / "t";
   const auto four = bytes_of("wxyz");
-  const auto saved = [&](std::vector<TensorView> tensors) { return save_safetensors(path, tensors, {}).has_value(); };
+  const auto saved = [&](std::vector<TensorView> tensors) { return write_safetensors(path, tensors, {}).has_value(); };
   EXPECT_FALSE(saved({{.name = "t", .shape = {2}, .bytes = four}}));
   EXPECT_FALSE(saved({{.name = "t", .dtype = "Q4", .shape = {1}, .bytes = four}}));
   EXPECT_FALSE(saved({{.name = "__metadata__", .shape = {1}, .bytes = four}}));

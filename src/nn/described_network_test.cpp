@@ -27,7 +27,7 @@ std::vector<TensorView> described() {
 Result<std::unique_ptr<Trainer>> trainer_of(const std::vector<TensorView>& tensors, const Notes& notes) {
   const support::TempFolder folder;
   const auto file = folder.path() / "network.safetensors";
-  EXPECT_TRUE(save_safetensors(file, tensors, notes).has_value());
+  EXPECT_TRUE(write_safetensors(file, tensors, notes).has_value());
   TrainSpec spec;
   spec.model = {.name = "script", .file = file.string()};
   spec.data = {.name = "count", .samples = 1};
