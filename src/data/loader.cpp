@@ -10,8 +10,8 @@
 #include "data/elapsed.h"
 
 // A batch that was begun is a Work, cut into slices. A slice is fetched and prepared by one thread, straight into its
-// place in the batch; or, where storage is slow, fetched by one, kept in fetched_, and prepared by another. Whoever
-// finishes the last slice wakes the trainer.
+// place in the batch; or, where storage is slow, fetched by one, kept in fetched_, and prepared by another. The
+// thread that finishes the last slice wakes the trainer.
 namespace mayfly {
 namespace {
 
@@ -70,7 +70,7 @@ struct Loader::Work {
   Batch batch{};
   std::size_t taken = 0;     ///< samples whose slices are with some thread, or done
   std::size_t prepared = 0;  ///< samples
-  bool dropped = false;      ///< nobody wants it any more
+  bool dropped = false;      ///< no caller wants it any more
   std::optional<Error> error{};
   bool done() const { return error.has_value() || prepared == batch.samples.size(); }
 };
@@ -84,7 +84,8 @@ Loader::Loader(const Dataset& data, const SampleOrder& order, RawSamples& source
       labels_(static_cast<std::size_t>(data.labels())) {
   if (options_.prep_threads == 0) return;
   MAYFLY_CHECK(options_.prep_threads > 0 && options_.fetch_threads > 0 && options_.ahead >= 0, "loader options");
-  // Whoever prepares what is shared also fetches it: it may have been prepared elsewhere.
+  // A thread that prepares what is shared also fetches it: another job may have prepared it, and then fetching it
+  // beforehand would have been for nothing.
   for (int i = 0; i < options_.fetch_threads && options_.shared == nullptr; ++i)
     threads_.emplace_back([this] { fetch_slices(); });
   for (int i = 0; i < options_.prep_threads; ++i) threads_.emplace_back([this] { prepare_slices(); });

@@ -293,7 +293,7 @@ double MigrationCosts::expected_missing_time(int from, int stages, int hit) cons
   const auto [entry, fresh] = missing_.try_emplace({from, stages, hit}, 0.0);
   if (!fresh) return entry->second;
   const Shape& old_shape = shapes_[from];
-  // Nobody takes more than `stages` machines, so survivors beyond that many of one stage are alike.
+  // A new stage takes at most `stages` machines of an old one, so survivors beyond that many of one stage are alike.
   const Outcomes& list = outcomes(from, hit, std::min(old_shape.data_parallel, stages));
   if (list.too_many) {
     const auto [low, high] = missing_bounds(old_shape.stages, stages, old_shape.machines() - hit);
