@@ -72,7 +72,7 @@ class Section {
   const std::string& path() const { return path_; }
   const std::string& file() const { return state_->file; }
 
-  /// Reports keys nobody asked for.
+  /// Reports keys that were never asked for.
   void finish();
 
  private:

@@ -9,7 +9,7 @@
 
 namespace mayfly {
 
-/// Values of a document that somebody may have edited: what is not there or of another kind counts as absent.
+/// Values of a document that a user may have edited: what is not there or of another kind counts as absent.
 class Fields {
  public:
   explicit Fields(const Json& json) : json_(json) {}

@@ -37,7 +37,7 @@ Result<void> save_text(const fs::path& path, std::string_view text) {
   std::error_code ignored;
   const auto status = fs::status(path, ignored);
   if (fs::is_directory(status)) return fail("{}: is a folder, want a file", path.string());
-  // A device or a pipe is written to; putting a file in its place would take it away from everybody.
+  // A device or a pipe is written to; putting a file in its place would take it away from its readers.
   const bool in_place = fs::exists(status) && !fs::is_regular_file(status);
   if (fs::is_regular_file(status) && (status.permissions() & fs::perms::owner_write) == fs::perms::none)
     return fail("{}: is read-only", path.string());

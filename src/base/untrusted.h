@@ -7,7 +7,7 @@
 #include "base/json.h"
 #include "base/result.h"
 
-// Files and documents that anybody may have put there.
+// Files and documents that any program or person may have put there.
 namespace mayfly {
 
 /// What is no JSON, or nested deeper than any document of ours (100 levels), is discarded: is_discarded(). Printing a

@@ -90,7 +90,7 @@ int dashboard(const DashboardFlags& options) {
   std::fflush(stdout);
   int signal = 0;
   sigwait(&signals, &signal);
-  // Whoever is being answered may take long; this process only reads, so nothing is lost by ending in the middle.
+  // A client that is being answered may take long; this process only reads, so nothing is lost by ending in the middle.
   ::_exit(kDone);
 }
 

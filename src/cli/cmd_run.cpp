@@ -24,7 +24,7 @@ struct StartFlags {
   bool json = false;
 };
 
-/// True where nobody needs to be asked or the answer is yes.
+/// True where the user need not be asked or the answer is yes.
 Result<bool> agreed(const RunSetup& setup, const StartFlags& options) {
   if (options.yes || !setup.inputs.priced) return true;
   if (::isatty(STDIN_FILENO) == 0) return fail("run: nobody to ask whether this may cost money: say -y");

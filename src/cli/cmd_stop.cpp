@@ -24,7 +24,7 @@ struct StopFlags {
   bool json = false;
 };
 
-/// Whoever drives the run is told once; the front passes it on to the controller it watches.
+/// The process that drives the run is told once; the front passes it on to the controller it watches.
 Result<void> tell(const RunView& view, bool now) {
   if (!view.status) return fail("{}: has just been started: nobody can be told yet", view.directory.string());
   const RunStatus& status = *view.status;

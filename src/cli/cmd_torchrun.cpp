@@ -53,7 +53,7 @@ std::string interpreter(const fs::path& script) {
   return named.find("python") == std::string::npos || named.find("/env ") != std::string::npos ? "python3" : named;
 }
 
-/// Of a program whose output nobody wants to see; -1 where it did not end by itself.
+/// Of a program whose output the user does not want to see; -1 where it did not end by itself.
 int quiet_exit_code(const std::vector<std::string>& command) {
   std::vector<char*> arguments;
   for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));

@@ -69,7 +69,7 @@ int become(std::vector<std::string> words) {
 }
 
 /// What a command that knows nothing of clouds has left after its SIGTERM: the cloud's window without the time in
-/// which nobody asked.
+/// which it was not asked.
 Seconds window_of(Cloud cloud) {
   const Seconds window = cloud == Cloud::aws ? Seconds(120) : Seconds(30);
   return window - MetadataClient::interval(cloud);

@@ -14,7 +14,7 @@ struct Detached {
 
 struct DetachOptions {
   std::filesystem::path directory{};  ///< of the run; its output goes to run.log in there
-  bool waits = false;                 ///< machines may come late, so it stands before anybody trains
+  bool waits = false;                 ///< machines may come late, so it stands before a worker trains
 };
 
 /// Does `work`, which drives the run, in a process of its own without a terminal. Returns when the run trains, or has

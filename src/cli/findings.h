@@ -19,7 +19,7 @@ struct Finding {
 /// mayfly-train and the libraries it loads; schedulers that mayfly does not use so far.
 std::vector<Finding> engine_findings();
 std::vector<Finding> device_findings();
-/// Which cloud's metadata service would be watched, and whether it answers; asks nobody where there is none.
+/// Which cloud's metadata service would be watched, and whether it answers; asks no service where there is none.
 std::vector<Finding> notice_findings(const std::string& notices);
 /// The job's data files (empty: no job), and room where runs are written.
 std::vector<Finding> data_findings(const std::string& job, const std::string& out);

@@ -20,7 +20,7 @@ double seconds_since_1970() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-/// A folder of one's own. It stays where somebody should look into it.
+/// A folder of this process's own. It stays where the user should look into it.
 class Folder {
  public:
   Folder() : path_(std::filesystem::temp_directory_path() / fmt::format("mayfly-profile-{}", ::getpid())) {}

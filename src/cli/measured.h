@@ -29,7 +29,7 @@ struct StallFlags {
 Result<StallReport> measured_stalls(const MeasureFlags& flags, const StallFlags& stalls);
 /// Measures the job on this machine, with a progress bar.
 Result<JobMeasurement> measured(const MeasureFlags& flags);
-/// Text that predict and plan can read; an error is a bug of whoever wrote it.
+/// Text that predict and plan can read; an error is a bug of the code that wrote it.
 Result<void> save_profile(const std::string& path, const Json& profile);
 
 /// The largest batch that fits a device, by what this machine held at each batch.

@@ -206,7 +206,7 @@ Result<void> set_weather(const RunFlags& flags, RunSetup& setup) {
 }
 
 Result<void> set_times(const RunFlags& flags, RunInputs& inputs) {
-  // Nobody knows who sends the SIGTERM where it is no trace: Kubernetes and Slurm give as much.
+  // Where it is no trace, the sender of the SIGTERM is not known: Kubernetes and Slurm give as much.
   if (flags.trace.empty()) inputs.times.notice = Seconds(30);
   for (const auto& [flag, text, time] : {std::tuple{"--notice", &flags.notice, &inputs.times.notice},
                                          std::tuple{"--orphan-after", &flags.orphan_after, &inputs.times.orphan}}) {

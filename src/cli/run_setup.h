@@ -52,7 +52,7 @@ struct RunSetup {
   std::vector<std::string> notes{};
   std::function<void(MachineRole&)> hold_back{};  ///< of an emulation: a machine that comes later
 };
-/// "No" is an answer too: nobody keeps that promise.
+/// "No" is an answer too: no cluster keeps that promise.
 struct NoPlan {
   std::string text{};
 };

@@ -13,7 +13,7 @@ namespace mayfly::cli {
 /// zombie.
 int supervise(const std::function<int(bool again)>& work, const std::function<void(int signal)>& died);
 
-/// From now on these signals, and those of earlier calls, go to that process; 0: to nobody.
+/// From now on these signals, and those of earlier calls, go to that process; 0: to none.
 void pass_on_to(pid_t pid, std::initializer_list<int> signals);
 
 }  // namespace mayfly::cli

@@ -44,7 +44,7 @@ class Descriptor {
   int number_;
 };
 
-/// Without waiting for somebody to write into what turns out to be a pipe.
+/// Does not wait for a process to write into what turns out to be a pipe.
 Result<std::uint64_t> size_of(const Descriptor& file, const std::string& name) {
   if (file.number() < 0 && errno == ENOENT) return fail("{}: no such file", name);
   if (file.number() < 0) return fail("{}: cannot read: {}", name, std::strerror(errno));

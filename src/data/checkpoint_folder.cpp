@@ -25,13 +25,13 @@ std::optional<std::int64_t> step_of(std::string_view name) {
   name.remove_prefix(kPrefix.size());
   std::int64_t step = 0;
   const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), step);
-  // 007 and +7 are somebody else's.
+  // 007 and +7 are not names that mayfly gives.
   if (error != std::errc{} || end != name.data() + name.size() || checkpoint_name(step).substr(kPrefix.size()) != name)
     return std::nullopt;
   return step;
 }
 
-/// Not used by anybody else: the process and a count of its own.
+/// No other writer uses it: it has the process and a count of its own.
 fs::path work_path(const fs::path& directory, std::string_view name) {
   static std::atomic<int> count = 0;
   return directory / fmt::format(".{}.{}-{}{}", name, ::getpid(), ++count, kPartial);
@@ -87,7 +87,7 @@ Result<WorkFolder> WorkFolder::create(const fs::path& directory, std::int64_t st
   if (!fs::create_directory(path, error))
     return fail("{}: cannot create: {}", path.string(), error ? error.message() : "it is there already");
   const int lock = opened(path);
-  // File systems without locks: nobody else may then tell a leftover either, so it is left alone.
+  // On file systems without locks no other process can tell a leftover either, so it is left alone.
   if (lock >= 0) ::flock(lock, LOCK_EX | LOCK_NB);
   return WorkFolder(path, lock);
 }

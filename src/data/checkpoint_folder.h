@@ -48,7 +48,7 @@ class WorkFolder {
 
 /// Under a hidden name first, so that a crash leaves no half of it under its own. Requires is_ours().
 void remove_checkpoint(const std::filesystem::path& checkpoint);
-/// Work folders that nobody is writing.
+/// Work folders that no process is writing.
 void remove_leftovers(const std::filesystem::path& directory);
 
 }  // namespace mayfly

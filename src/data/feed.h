@@ -31,7 +31,7 @@ struct FeedContext {
   std::uint64_t identity = 0;  ///< of the data: jobs that share must have the same
   std::uint64_t seed = 1;      ///< of the order
   std::int64_t batch = 1;
-  PeerCaches* peers = nullptr;  ///< none: nobody to take part with. Must outlive the feed
+  PeerCaches* peers = nullptr;  ///< none: no other worker to share caches with. Must outlive the feed
 };
 /// The data set must outlive it. Where nothing can be shared it says so and prepares by itself.
 Feed make_feed(const LoaderSpec& spec, const Dataset& data, const SampleOrder& order, const FeedContext& context = {});

@@ -10,13 +10,15 @@
 #include "data/elapsed.h"
 
 // A batch that was begun is a Work, cut into slices. A slice is fetched and prepared by one thread, straight into its
-// place in the batch; or, where storage is slow, fetched by one, kept in fetched_, and prepared by another. Whoever
-// finishes the last slice wakes the trainer.
+// place in the batch; or, where storage is slow, fetched by one, kept in fetched_, and prepared by another. Not always
+// the latter: with files in memory, handing slices over took more than half of the throughput, as their bytes had left
+// the processor's cache (docs/benchmarks.md#loader). The thread that finishes the last slice wakes the trainer.
 namespace mayfly {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-/// How long this thread waits for something, busy processors excepted.
+/// How long this thread waits for something, busy processors excepted: by wall time alone a machine with more to do
+/// than cores would be taken for one with slow storage.
 class BlockedTime {
  public:
   BlockedTime() : start_(usage()), wall_(Clock::now()) {}
@@ -70,7 +72,7 @@ struct Loader::Work {
   Batch batch{};
   std::size_t taken = 0;     ///< samples whose slices are with some thread, or done
   std::size_t prepared = 0;  ///< samples
-  bool dropped = false;      ///< nobody wants it any more
+  bool dropped = false;      ///< no caller wants it any more
   std::optional<Error> error{};
   bool done() const { return error.has_value() || prepared == batch.samples.size(); }
 };
@@ -84,7 +86,8 @@ Loader::Loader(const Dataset& data, const SampleOrder& order, RawSamples& source
       labels_(static_cast<std::size_t>(data.labels())) {
   if (options_.prep_threads == 0) return;
   MAYFLY_CHECK(options_.prep_threads > 0 && options_.fetch_threads > 0 && options_.ahead >= 0, "loader options");
-  // Whoever prepares what is shared also fetches it: it may have been prepared elsewhere.
+  // A thread that prepares what is shared also fetches it: another job may have prepared it, and then fetching it
+  // beforehand would have been for nothing.
   for (int i = 0; i < options_.fetch_threads && options_.shared == nullptr; ++i)
     threads_.emplace_back([this] { fetch_slices(); });
   for (int i = 0; i < options_.prep_threads; ++i) threads_.emplace_back([this] { prepare_slices(); });
@@ -95,6 +98,7 @@ Loader::~Loader() {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
   }
+  // Threads that wait for other jobs hear none of our conditions.
   if (options_.shared != nullptr) options_.shared->stop();
   to_fetch_.notify_all();
   to_prepare_.notify_all();
@@ -109,12 +113,13 @@ Result<Batch> Loader::batch(std::int64_t first, std::int64_t count) {
   std::unique_lock lock(mutex_);
   note_stride(range);
   plan(guessed(range));
-  const auto work = works_.front();
+  const auto work = works_.front();  // the range asked for is the first of those guessed
   ready_.wait(lock, [&] { return work->done(); });
   works_.pop_front();
   counts_.wait_s += since(start);
   if (work->error) {
     const Error error = *work->error;
+    // Other threads may still be at slices of it: they hold it too, and find it dropped.
     drop(*work);
     return unexpected(error);
   }
@@ -148,6 +153,7 @@ bool Loader::expected(SampleRange range) const {
 }
 
 void Loader::note_stride(SampleRange range) {
+  // The trainer does something else than was told; what it does now says more.
   if (!expected(range)) told_ = false;
   if (last_) {
     const auto stride = range.first - last_->first;
@@ -161,6 +167,7 @@ void Loader::note_stride(SampleRange range) {
 std::vector<SampleRange> Loader::guessed(SampleRange range) const {
   std::vector<SampleRange> ranges{range};
   const auto stride = told_ ? told_stride_ : stride_ && steady_ ? *stride_ : 0;
+  // Shorter than the batch: not known, or the run goes back to samples that it had.
   if (stride < range.count) return ranges;
   for (int i = 1; i <= options_.ahead; ++i) ranges.push_back({range.first + i * stride, range.count});
   return ranges;
@@ -213,6 +220,7 @@ Result<Batch> Loader::read_here(SampleRange range) {
 
 Result<void> Loader::fetch_and_prepare(Slice& slice, LoaderCounts& spent) {
   if (options_.shared != nullptr) return prepare_shared(slice, spent);
+  // One buffer for all samples: each is prepared while its bytes are in the processor's cache.
   slice.raws.resize(std::max<std::size_t>(1, slice.raws.size()));
   auto& raw = slice.raws[0];
   Result<void> done;
@@ -237,6 +245,7 @@ bool Loader::has_unfetched() const {
                      [](const auto& work) { return !work->error && work->taken < work->batch.samples.size(); });
 }
 
+/// Without a bound, threads that fetch faster than the others prepare would fill the memory with raw samples.
 bool Loader::has_room() const {
   return fetched_.size() + fetching_ < static_cast<std::size_t>(2 * (options_.prep_threads + options_.fetch_threads));
 }
@@ -271,6 +280,7 @@ Loader::Slice Loader::next_to_fetch() {
 void Loader::note_pace(const LoaderCounts& spent, Seconds blocked) {
   constexpr double kSmoothing = .2, kWorthwhile = .25;
   const auto samples = static_cast<double>(spent.prepared);
+  // What is shared with other jobs has no fetch threads that could take over.
   if (samples == 0 || options_.shared != nullptr) return;
   const double rest = std::max(0.0, spent.fetch_s + spent.prep_s - blocked.count());
   blocked_ += kSmoothing * (blocked.count() / samples - blocked_);
@@ -313,6 +323,7 @@ void Loader::prepare_slices() {
   while (true) {
     to_prepare_.wait(lock, [&] { return stopping_ || !fetched_.empty() || (!apart_ && has_unfetched()); });
     if (stopping_) return;
+    // What is fetched goes first, also when fetching is with the prep threads again: it holds memory.
     const bool fetched = !fetched_.empty();
     auto slice = fetched ? std::move(fetched_.front()) : next_to_fetch();
     if (fetched) fetched_.pop_front();
@@ -326,7 +337,7 @@ void Loader::prepare_slices() {
     add(spent);
     if (!slice.work->dropped) {
       slice.work->prepared += done ? slice.count : 0;
-    } else if (options_.shared == nullptr) {
+    } else if (options_.shared == nullptr) {  // other jobs may take what was prepared with them
       counts_.discarded += spent.prepared;
     }
     spent.fetch_s += slice.fetch_s;
@@ -337,6 +348,7 @@ void Loader::prepare_slices() {
 
 void Loader::finish(Slice slice, const Result<void>& done) {
   if (!done && !slice.work->error) slice.work->error = done.error();
+  // Used again: the kernel would clear fresh memory first.
   spare_.push_back(std::move(slice.raws));
   if (slice.work->done()) ready_.notify_all();
 }

@@ -42,7 +42,8 @@ constexpr off_t kDoor = 0;          ///< the byte of the file whose lock is the 
 
 std::size_t rounded(std::size_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
 
-// A lock of an open file goes with its process, however that ends, and is nobody else's, as a process number may be.
+// A lock of an open file goes with its process, however that ends, and never becomes another process's, as a process
+// number may.
 struct flock byte_lock(off_t byte, off_t count = 1) {
   struct flock lock{};
   lock.l_type = F_WRLCK;
@@ -60,7 +61,7 @@ void give_byte(int file, off_t byte) {
   lock.l_type = F_UNLCK;
   ::fcntl(file, F_OFD_SETLK, &lock);
 }
-/// By somebody else.
+/// By another process.
 bool byte_taken(int file, off_t byte, off_t count = 1) {
   auto lock = byte_lock(byte, count);
   return ::fcntl(file, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
@@ -204,7 +205,7 @@ std::span<std::byte> MeetingPlace::part(int member) const {
 }
 
 // Asks again every little while: a waiter that is killed in the moment it is woken takes the waking with it, and
-// neither the kernel nor the C library tells the next (the lock is nobody's then, or was taken by one that saw no
+// neither the kernel nor the C library tells the next (no process has the lock then, or it was taken by one that saw no
 // waiters).
 bool MeetingPlace::lock() {
   const auto end = std::chrono::steady_clock::now() + patience_;

@@ -32,7 +32,8 @@ pid_t start_locking(const MeetingPlace::Options& options) {
   ::_exit(0);
 }
 
-// Where a waking can be lost with whom it was for, somebody waits out its patience in about one round of twenty.
+// Where a waking can be lost with the process that it was for, another waits out its patience in about one round of
+// twenty.
 TEST(MeetingPlace, KilledWaitersHoldNobodyUp) {
   const MeetingPlace::Options options{.name = fmt::format("test-lock-{}", ::getpid()),
                                       .key = 1,

@@ -51,7 +51,7 @@ Result<void> PartitionedSamples::raw(std::int64_t sample, std::vector<std::byte>
   return {};
 }
 
-/// False also where there is nobody to ask.
+/// False also where there is no other worker to ask.
 bool PartitionedSamples::ask(int worker, int self, std::int64_t sample, std::vector<std::byte>& out) {
   if (worker < 0 || worker == self) return false;
   const auto found = peers_.ask(worker, sample, out);

@@ -14,8 +14,8 @@
 namespace mayfly {
 
 /// Which of these workers keeps a sample. Each has a score of its own for every sample, and the highest counts
-/// (rendezvous hashing): everyone who knows the workers knows it, and only the samples of those who go or come change
-/// hands. -1: there are none.
+/// (rendezvous hashing): every worker that knows the others knows it, and only the samples of those that go or come
+/// change hands. -1: there are none.
 int owner_of(std::int64_t sample, std::span<const int> workers);
 
 /// The caches of other workers. For many threads at once.
@@ -31,7 +31,7 @@ class PeerCaches {
 /// One cache made of all workers' caches. A sample that the own cache does not have is asked of its owner, then of the
 /// one that owned it before the owner came, then read from storage, and what was read is given to its owner, so that
 /// from the second epoch on storage is asked only for what fits nowhere. Samples that others own are kept as long as
-/// there is room. Whoever is lost or slow costs a read from storage and nothing else.
+/// there is room. A worker that is lost or slow costs a read from storage and nothing else.
 class PartitionedSamples final : public RawSamples {
  public:
   /// All must outlive it.

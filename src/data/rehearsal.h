@@ -17,7 +17,7 @@ struct Rehearsal {
   Seconds prepare{};  ///< by one thread
 };
 
-/// The samples at the first `count` places of the order. Whoever wants them cold sees to that beforehand.
+/// The samples at the first `count` places of the order. A caller that wants them cold sees to that beforehand.
 Result<Rehearsal> rehearse(const Dataset& data, const SampleOrder& order, std::optional<BytesPerSecond> storage,
                            std::int64_t count, int readers);
 

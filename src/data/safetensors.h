@@ -14,7 +14,7 @@
 
 namespace mayfly {
 
-/// One tensor of a file, little-endian, row by row; the bytes belong to someone else.
+/// One tensor of a file, little-endian, row by row; the bytes belong to the caller or to a TensorFile.
 struct TensorView {
   std::string name{};
   std::string dtype = "F32";  ///< F32, F64, F16, BF16, I64, I32, I16, I8, U8, BOOL

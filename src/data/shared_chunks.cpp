@@ -94,7 +94,7 @@ Result<std::shared_ptr<SharedChunks::Rest>> SharedChunks::chunk(std::int64_t num
   return rest;
 }
 
-/// For the batch behind, which begins within the chunk. What nobody came for goes: the batches took another course.
+/// For the batch behind, which begins within the chunk. What no batch came for goes: the batches took another course.
 void SharedChunks::put_back(std::int64_t number, std::shared_ptr<Rest> rest) {
   constexpr std::size_t kMost = 16;
   const std::lock_guard lock(mutex_);

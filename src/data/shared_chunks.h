@@ -45,7 +45,7 @@ class SharedChunks {
   std::int64_t rest_of_chunk(std::int64_t place) const { return samples_ - place % samples_; }
   /// Samples taken that another job had prepared.
   std::int64_t received() const { return prep_->counts().received * samples_; }
-  /// Whoever waits for other jobs fails at once, now and later.
+  /// A reader that waits for other jobs fails at once, now and later.
   void stop() { prep_->stop(); }
 
  private:

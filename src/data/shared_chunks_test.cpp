@@ -54,7 +54,7 @@ TEST(SharedChunks, JobsWithOtherBatchesTakeTheSameSamplesPreparedAboutOnce) {
     EXPECT_TRUE(first.run(32, 3000));
   }
   EXPECT_TRUE(well);
-  // What is prepared ahead is counted when it is done; soon nobody has anything in hand.
+  // What is prepared ahead is counted when it is done; soon no job has anything in hand.
   const auto settled = [&] {
     const auto counts = first.feed.loader->counts();
     return counts.prepared == first.data.prepared && counts.from_storage == first.data.fetched;

@@ -12,7 +12,7 @@ namespace mayfly {
 namespace {
 
 constexpr std::int64_t kNone = std::numeric_limits<std::int64_t>::max();
-/// In windows: whoever is further from the foremost has nothing to share soon.
+/// In windows: a member that is further from the foremost has nothing to share soon.
 constexpr std::int64_t kReach = 8;
 /// How often those who wait look whether the others live.
 constexpr Seconds kLook{0.02};
@@ -123,7 +123,7 @@ Result<void> SharedPrep::take(std::int64_t chunk, const Prepare& prepare, std::s
       done = true;
     }
     if (next.what != What::prepare) continue;
-    // Whoever wants another chunk that cannot be prepared is told so when it tries.
+    // A member that wants another chunk, which cannot be prepared, is told so when it tries.
     if (auto filled = fill(next, prepare); !filled && next.chunk == chunk) taken = filled;
   }
   pass(chunk);
@@ -150,7 +150,7 @@ SharedPrep::Plan SharedPrep::plan_in_step(std::int64_t chunk) {
   const bool claimed = found(chunk) != nullptr;
   const auto last = floor();
   if (!claimed && chunk < last + standing() * options_.buffers && claim(chunk, plan)) return plan;
-  // Only the last may prepare what the others cannot get: nobody makes room for it.
+  // Only the last may prepare what the others cannot get: no member makes room for it.
   if (!claimed && chunk == last) return {.what = What::alone};
   if (const auto other = unclaimed(); other && claim(*other, plan)) return plan;
   if (!claimed) leave_behind(chunk);
@@ -181,7 +181,7 @@ bool SharedPrep::fits_in(std::int64_t chunk) {
   return members()[place_->self()].standing == Standing::behind ? chunk >= first : chunk + reach >= last;
 }
 
-/// Whoever was killed is out of step, and what it was preparing is free.
+/// A member that was killed is out of step, and what it was preparing is free.
 void SharedPrep::sweep() {
   if (Clock::now() < swept_ + kLook / 2) return;
   swept_ = Clock::now();
@@ -213,7 +213,7 @@ void SharedPrep::leave_behind(std::int64_t chunk) {
   }
 }
 
-/// Ready, or being prepared by somebody whose time is not up.
+/// Ready, or being prepared by a member whose time is not up.
 const SharedPrep::Buffer* SharedPrep::found(std::int64_t chunk) {
   const Buffer* claimed = nullptr;
   const double oldest = seconds_now() - lease().count();
@@ -225,7 +225,7 @@ const SharedPrep::Buffer* SharedPrep::found(std::int64_t chunk) {
   return claimed;
 }
 
-/// A buffer of its own that nobody needs any more, the one with the oldest chunk.
+/// A buffer of its own that no member needs any more, the one with the oldest chunk.
 SharedPrep::Buffer* SharedPrep::own_room() {
   const auto last = floor();
   Buffer* room = nullptr;
@@ -253,7 +253,7 @@ bool SharedPrep::claim(std::int64_t chunk, Plan& plan) {
   return true;
 }
 
-/// The first chunk that somebody in step will want and nobody has or prepares.
+/// The first chunk that a member in step will want and that none has or prepares.
 std::optional<std::int64_t> SharedPrep::unclaimed() {
   const auto first = floor();
   const auto end = std::min(first + standing() * options_.buffers, foremost() + 1 + options_.ahead);
@@ -290,7 +290,7 @@ int SharedPrep::standing() const {
                                         [](const Member& member) { return member.standing == Standing::in_step; }));
 }
 
-/// How long somebody may be at a chunk before others take it over.
+/// How long a member may be at a chunk before others take it over.
 Seconds SharedPrep::lease() const {
   double longest = 0;
   for (const auto& member : members()) longest = std::max(longest, member.longest_prep_s);
@@ -310,7 +310,7 @@ Result<void> SharedPrep::fill(const Plan& plan, const Prepare& prepare) {
   return filled;
 }
 
-/// False: it was left behind meanwhile, and somebody else has used the buffer.
+/// False: it was left behind meanwhile, and another member has used the buffer.
 bool SharedPrep::copy(const Plan& plan, std::span<float> inputs, std::span<std::int64_t> labels) {
   std::memcpy(inputs.data(), inputs_of(plan.buffer).data(), inputs.size_bytes());
   std::memcpy(labels.data(), labels_of(plan.buffer).data(), labels.size_bytes());

@@ -19,13 +19,13 @@ namespace mayfly {
 /// Samples prepared once for several jobs on one machine that train on the same data in the same order, as those of a
 /// search for hyper-parameters do. Places of the order are taken in *chunks*. Each chunk is prepared by whichever
 /// member comes to it first, straight into shared memory, while the others prepare the chunks behind it; every member
-/// takes every chunk it asks for, whoever prepared it. What a chunk holds follows from its number alone, so whatever is
-/// lost with a member is prepared again by who needs it, and nothing is ever counted on but time.
+/// takes every chunk it asks for, whichever member prepared it. What a chunk holds follows from its number alone, so
+/// whatever is lost with a member is prepared again by who needs it, and nothing is ever counted on but time.
 ///
-/// Members that stand *in step* wait for each other: nobody's chunks are overwritten before all in step have passed
-/// them, so nobody gets further ahead of the last than the buffers reach. Who is killed is out of step at once; who
-/// keeps another waiting for longer than the patience (frozen, say) is left behind, and comes back in step when it has
-/// caught up. Who is too far from the others to share anything goes alone until it is not.
+/// Members that stand *in step* wait for each other: no member's chunks are overwritten before all in step have passed
+/// them, so no member gets further ahead of the last than the buffers reach. One that is killed is out of step at once;
+/// one that keeps another waiting for longer than the patience (frozen, say) is left behind, and comes back in step
+/// when it has caught up. One that is too far from the others to share anything goes alone until it is not.
 ///
 /// For many threads at once.
 class SharedPrep {
@@ -56,7 +56,7 @@ class SharedPrep {
   /// that it was stopped.
   Result<void> take(std::int64_t chunk, const Prepare& prepare, std::span<float> inputs,
                     std::span<std::int64_t> labels);
-  /// Whoever waits for other members gets an error, now and later.
+  /// A thread that waits for other members gets an error, now and later.
   void stop() { stopped_ = true; }
   Counts counts() const;
   /// Members in step, itself included; 0: it goes alone.

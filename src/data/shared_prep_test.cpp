@@ -27,7 +27,7 @@ struct Board {
   std::atomic<std::int64_t> taken = 0;
 };
 
-/// A board, a name of its own, and processes that work; whoever is left at the end is killed.
+/// A board, a name of its own, and processes that work; those that are left at the end are killed.
 class SharedPrepTest : public testing::Test {
  protected:
   SharedPrepTest()

@@ -55,7 +55,8 @@ std::string names_of(const std::vector<DrillVictim>& victims) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-/// The word that the cloud, or whoever takes the machine, would say. A mock lives as long as it is asked.
+/// The word that the cloud would say before it takes the machine. A mock lives as long as it is
+/// asked.
 Result<std::unique_ptr<MockMetadata>> metadata_for(const DrillRequest& request) {
   if (request.notice != DrillRequest::Notice::cloud) return nullptr;
   return MockMetadata::open({.cloud = request.cloud});

@@ -23,7 +23,7 @@ Result<std::vector<DrillVictim>> drill_victims(const DrillRequest& request);
 /// Asks the run's controller, by DIR/address and DIR/token, and waits for its answer.
 Result<Drilling> ask_controller(const std::filesystem::path& directory, const Drill& word);
 
-/// It has left its summary, and nobody drives it.
+/// It has left its summary, and no process drives it.
 bool run_is_over(const std::filesystem::path& directory);
 
 }  // namespace mayfly

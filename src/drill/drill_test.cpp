@@ -30,7 +30,7 @@ TEST(Aftermath, WithoutACommitSinceTheLossThereIsNone) {
   EXPECT_DOUBLE_EQ(seen.longest_pause.count(), 0.4);
 }
 
-// 300 were committed, the checkpoint had 200; from 3 s to 4.5 s nobody trained.
+// 300 were committed, the checkpoint had 200; from 3 s to 4.5 s no worker trained.
 TEST(Aftermath, ARollBackIsWhatIsTrainedAgain) {
   const std::string journal = kJournal + R"({"t_s":3.2,"event":"rolled-back","generation":2,"sample":200}
 {"t_s":4.5,"event":"committed","generation":2,"first_sample":200,"samples":100}
@@ -54,7 +54,7 @@ TEST(Aftermath, WhatWasIgnoredOrBeforeDoesNotCount) {
   EXPECT_FALSE(seen.next_commit);
 }
 
-/// This test's own process plays everyone.
+/// This test's own process plays controller and workers.
 std::string processes(int workers) {
   const auto pid = ::getpid();
   Json list = Json::array();

@@ -60,8 +60,8 @@ struct Expectation {
 };
 
 /// Gets machines for a run, late, in part or never, and starts a worker or server on each: `mayfly-train` or the job's
-/// script, which then joins by itself. Machines outlive the engine; whoever starts it anew adopts them. That a worker
-/// is lost is never decided by an engine's word alone: the worker's own silence does that.
+/// script, which then joins by itself. Machines outlive the engine; a controller that starts it anew adopts them. That
+/// a worker is lost is never decided by an engine's word alone: the worker's own silence does that.
 class Engine {
  public:
   struct Calls {

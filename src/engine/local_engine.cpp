@@ -125,7 +125,7 @@ Expectation LocalEngine::expected(const MachineRole& role) const {
 }
 
 void LocalEngine::see(Sighting sight) {
-  // Never from within a call: whoever ordered is in the middle of something.
+  // Never from within a call: the caller that ordered is in the middle of something.
   loop_.post([this, sight = std::move(sight)] { calls_.seen(sight); });
 }
 
@@ -229,8 +229,8 @@ void LocalEngine::become(int berth, const Order& order, const std::string& log_f
   ::dup2(log, STDERR_FILENO);
   const auto allowed = allowed_cores();
   int threads = 1;
-  // A server waits most of the time, and answers whoever asks: any core will do. So it is with a share of a core, which
-  // the kernel's scheduler deals out wherever there is room.
+  // A server waits most of the time, and answers the worker that asks: any core will do. So it is with a share of a
+  // core, which the kernel's scheduler deals out wherever there is room.
   if (!role.server && !role.limits.cpu_share) {
     std::vector<int> mine;
     for (const int core : berth_cores(berth, options_.capacity, static_cast<int>(allowed.size())))

@@ -30,7 +30,7 @@ struct Origin {
   bool operator==(const Origin&) const = default;
 };
 
-/// One machine training alone (with a server that nobody else uses, where the job has one).
+/// One machine training alone (with a server that no other worker uses, where the job has one).
 struct TypeProfile {
   double batch = 0;                         ///< samples per step of the whole machine
   std::optional<Seconds> step{};            ///< whole step: compute and exchange

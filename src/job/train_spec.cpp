@@ -40,7 +40,7 @@ std::string required_word(Section& section, std::string_view key, const Words& k
   return known_word(section, key, known);
 }
 
-/// A key that belongs to something other than `name` would be read by nobody.
+/// A key that belongs to something other than `name` would be read by no code.
 void refuse_stranger(Section& section, std::string_view key, std::string_view name,
                      std::initializer_list<std::string_view> owners) {
   if (!section.has(key) || is_one_of(name, owners)) return;

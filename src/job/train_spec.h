@@ -92,7 +92,7 @@ struct ServersSpec {
   enum class Sync {
     asp,  ///< every push is an update
     bsp,  ///< every step waits for all
-    ssp,  ///< as asp, but nobody is more than `bound` updates ahead of the slowest
+    ssp,  ///< as asp, but no worker is more than `bound` updates ahead of the slowest
   };
   int count = 0;    ///< shards, equal in bytes; 0: as planned, or one
   int standby = 0;  ///< further servers that hold the same, for each shard

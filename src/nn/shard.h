@@ -32,7 +32,7 @@ class Shard {
   /// this order, so that the same update gives the same bits everywhere.
   virtual void apply(std::span<const std::span<const float>> pushes, std::int64_t step, int workers) = 0;
 
-  /// Everything in one piece: what another server of the same shard needs, or whoever writes a checkpoint.
+  /// Everything in one piece: what another server of the same shard needs, or the writer of a checkpoint.
   virtual std::span<std::byte> state() = 0;
 
   /// This shard's part of a whole state, and the way back.

@@ -33,7 +33,7 @@ void train(Trainer& trainer, const Dataset& data, std::int64_t first, std::int64
   }
 }
 
-/// What anyone would write with LibTorch, from the trainer's first weights.
+/// What a plain program would do with LibTorch, from the trainer's first weights.
 class PlainLoop {
  public:
   PlainLoop(const TrainSpec& spec, const Dataset& data, Trainer& first) : spec_(spec) {

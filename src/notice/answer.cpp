@@ -50,7 +50,7 @@ bool names(const Json& event, std::string_view machine) {
                      [&](const Json& one) { return one.is_string() && one.get_ref<const std::string&>() == machine; });
 }
 
-/// Of one event; nothing where it takes nobody, or somebody else.
+/// Of one event; nothing where it takes no machine, or another one.
 Result<std::optional<PreemptionNotice>> azure_event(const Json& event, double unix_now, std::string_view machine) {
   if (!event.is_object())
     return fail("scheduled events: an event is '{}', want an object",

@@ -55,8 +55,8 @@ Result<Answer> MetadataClient::get(const std::string& path) {
   return answer;
 }
 
-/// IMDSv2. A service that gives no token is not asked the old way: whoever switched version 2 off, or stands between,
-/// is not to be trusted with the end of a machine.
+/// IMDSv2. A service that gives no token is not asked the old way: a service on which
+/// version 2 is switched off, or one that stands between, is not to be trusted with the end of a machine.
 Result<void> MetadataClient::renew_token() {
   const httplib::Headers life{{"X-aws-ec2-metadata-token-ttl-seconds", std::to_string(kTokenLife.count())}};
   const auto response = parts_->http.Put("/latest/api/token", life, "", "text/plain");

@@ -17,7 +17,8 @@ class MetadataClient {
   ~MetadataClient();
   MetadataClient(const MetadataClient&) = delete;
 
-  /// The notice that is out; none: nobody is to be taken. With AWS, the instance's own end before a recommendation.
+  /// The notice that is out; none: the machine is not to be taken. With AWS, the instance's own end before a
+  /// recommendation.
   Result<std::optional<PreemptionNotice>> ask();
   /// Ends a question under way.
   void stop();

@@ -22,7 +22,7 @@ TEST(MetadataOf, AutoGoesByTheFirmware) {
 TEST(MetadataOf, AutoAsksNobodyOnAMachineOfOnesOwn) {
   EXPECT_EQ(metadata_service("auto", {}, {})->cloud, Cloud::none);
   EXPECT_EQ(metadata_service("auto", {}, {.sys_vendor = "Dell Inc.", .product_name = "XPS"})->endpoint, "");
-  // A Hyper-V machine in somebody's office.
+  // A Hyper-V machine in an office.
   FirmwareWords office = kMicrosoft;
   office.chassis_asset_tag = "none";
   EXPECT_EQ(metadata_service("auto", {}, office)->cloud, Cloud::none);

@@ -121,7 +121,7 @@ RateBounds rate_bounds(const Problem& problem, const ServerChoice& server, int w
     }
   }
   if (fastest != nullptr) {
-    // The shared server slows everyone; a cluster of only the fastest kind bounds every mix.
+    // The shared server slows every worker; a cluster of only the fastest kind bounds every mix.
     const double unit = (samples ? largest_batch : 1) * (1 + 1e-12);
     bounds.cap = homogeneous_updates(problem, server, *fastest, workers) * unit;
     bounds.cap_beyond = queue_server_limit(problem.job, server.pool) * unit;

@@ -73,6 +73,7 @@ class Tier {
       return true;
     }
     if (plainly_hopeless()) return true;
+    // Made once: when the front itself finds something better the bounds are looser than they could be, but hold.
     prepare(best_.full() ? best_.last().cost : kInfinity);
     nodes_ = &nodes;
     visit(root());
@@ -244,6 +245,7 @@ class Tier {
   bool hopeless(const Node& node) const {
     for (std::size_t sum = 0; sum < kSums; ++sum) {
       if (sum == kSums - 1 && time_limit_ == kInfinity) continue;
+      // What is above zero by rounding alone must not be cut: it may be the best.
       const double least = node.sums[sum] + tables_[sum].sum(node.depth, node.left);
       if (least > 1e-9 * (std::fabs(node.sums[sum]) + 1e-12)) return true;
     }
@@ -272,6 +274,7 @@ class Tier {
       for (std::size_t sum = 0; sum < kSums; ++sum) child.sums[sum] += own[sum];
       children.push_back(child);
     }
+    // Most machines first: kinds are sorted by value for money, so good clusters are seen early and cut the rest.
     for (int count = most; count >= 0; --count) {
       counts_[k] += count;
       visit(children[static_cast<std::size_t>(count)]);
@@ -279,6 +282,7 @@ class Tier {
     }
   }
   std::vector<Node>& scratch(std::size_t depth) {
+    // To its full length at once: visits of shallower nodes hold references into it.
     if (scratch_.size() <= depth) scratch_.resize(order_.size());
     return scratch_[depth];
   }
@@ -344,6 +348,7 @@ double bound_beyond(const Problem& problem, const ServerChoice& server, const Ra
 
 /// Every cluster of one kind alone, so that the search starts with something good.
 void offer_homogeneous(const Problem& problem, Evaluator& evaluator, Best& best) {
+  // Machines that are there stay in every cluster, so that hardly one is of a single kind.
   const bool from_scratch =
       std::all_of(problem.kinds.begin(), problem.kinds.end(), [](const Kind& k) { return k.existing == 0; });
   if (!from_scratch) return;

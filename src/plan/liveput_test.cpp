@@ -55,7 +55,7 @@ class Expectimax {
     }
     double most = -INFINITY;
     for (int plan = 0; plan <= shapes_.size(); ++plan) {
-      if (plan == shapes_.size() && shape != shapes_.size()) continue;  // nobody plans to stop
+      if (plan == shapes_.size() && shape != shapes_.size()) continue;  // no plan is to stop
       double sum = 0;
       for (const Way& way : ways(weather_, mode, machines)) {
         const int after = machines + way.event.added - way.event.removed;

@@ -17,6 +17,8 @@ struct State {
   int before = kNowhere;  ///< place in the level before
 };
 
+/// The best way to each state after an interval. Finished and unfinished ways to one shape are kept apart: a change on
+/// top of an unfinished one costs a restart more, so neither replaces the other.
 class Level {
  public:
   explicit Level(int size) : place_(2 * (static_cast<std::size_t>(size) + 1), kNowhere) {}
@@ -35,6 +37,8 @@ class Level {
 
  private:
   static bool better(const State& a, const State& b, const std::vector<State>& previous, const Shapes& shapes) {
+    // Parcae's rules, ties included: its released choices, which the tests compare with, depend on them. Of unfinished
+    // ways the one with more samples may be the worse one in the end; docs/models.md#look-ahead says how often.
     if (a.samples != b.samples) return a.samples > b.samples;
     if (a.unfinished) return a.pending < b.pending;
     const auto depth = [&](const State& state) {
@@ -69,6 +73,7 @@ std::optional<int> look_ahead(const Shapes& shapes, const MigrationCosts& costs,
         if (shapes[to].machines() > next) continue;
         fits = true;
         double cost = table(state.shape, to);
+        // To stay is to wait for the rest; a change on top of it costs its own time and one more restart.
         if (state.unfinished) cost = cost > 0 ? cost + costs.restart(to, false).count() : state.pending;
         const double left = interval.count() - cost;
         State after{to, left < 0, state.samples, 0, static_cast<int>(at)};
@@ -101,6 +106,7 @@ const std::vector<double>& QuietLookAhead::worth(int machines) const {
   const auto [entry, fresh] = worth_.try_emplace(machines, static_cast<std::size_t>(shapes_.size()), 0.0);
   if (!fresh) return entry->second;
   const MigrationCosts::Table& table = costs_.table(machines, 0);
+  // One interval less than asked for: choice() adds the one that the event falls into.
   for (int left = 1; left < intervals_; ++left) {
     std::vector<double> next = entry->second;
     for (int from = 0; from < shapes_.size(); ++from) {
@@ -108,6 +114,7 @@ const std::vector<double>& QuietLookAhead::worth(int machines) const {
       double& best = next[static_cast<std::size_t>(from)];
       best += shapes_.speed(from) * interval_;
       for (int to = 0; to < shapes_.size(); ++to) {
+        // Where nothing is to happen, only more speed pays for a change.
         if (shapes_[to].machines() > machines || shapes_.speed(to) <= shapes_.speed(from)) continue;
         best = std::max(
             best, shapes_.speed(to) * (interval_ - table(from, to)) + entry->second[static_cast<std::size_t>(to)]);

@@ -26,8 +26,8 @@ struct Risk {
   int windows = 0;
   int resamples = 0;  ///< of the windows, those put together from blocks
 };
-/// Given by whoever knows the weather. Of functions there is no problem and no candidate. An error: the trace does not
-/// cover this plan.
+/// Given by a caller that knows the weather. Of functions there is no problem and no candidate. An error: the trace
+/// does not cover this plan.
 using RiskOfPlan = std::function<Result<Risk>(const PlanOption&, const Problem*, const Candidate*)>;
 
 enum class SearchMethod { exact, window, exhaustive };
@@ -43,7 +43,7 @@ struct PlanRequest {
   SearchMethod search = SearchMethod::exact;
   std::set<Market> markets{Market::spot, Market::on_demand, Market::serverless};
   std::vector<MachineCount> quota{};  ///< overrides the catalogue's; type "*" stands for all not named
-  int default_quota = 16;             ///< of a type nobody has set a quota for
+  int default_quota = 16;             ///< of a type without a quota of its own
   std::vector<MachineCount> existing{};
   std::optional<Progress> progress{};
   std::optional<Sync> sync{};

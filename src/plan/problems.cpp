@@ -86,7 +86,7 @@ std::optional<ServerChoice> server_choice(const Profile& profile, const Catalog&
 }
 
 /// The server choices of a site, cheapest first, without dominated ones. Servers are rented on demand: one that
-/// vanishes takes everyone's work with it.
+/// vanishes takes the work of all workers with it.
 std::vector<ServerChoice> server_choices(const Profile& profile, const Catalog& catalog, const PlanRequest& request,
                                          const Site& site) {
   std::vector<ServerChoice> choices;
@@ -156,7 +156,7 @@ Result<PlanProblems> make_problems(const Profile& profile, const Catalog& catalo
       if (existing > 0)
         return unexpected(worker ? Error{fmt::format("profile '{}' has no gflops for {}", profile.name, type.name)}
                                  : worker.error());
-      // CPU machines nobody measured are not candidates anyone expects to hear about.
+      // CPU machines without a measurement are not candidates that a user expects to hear about.
       if (type.gpu || profile.types.contains(type.name)) {
         ++left_out[type.cloud];
         if (first_reason.empty() && !worker) first_reason = worker.error().message;

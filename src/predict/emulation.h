@@ -26,7 +26,7 @@ struct EmulatedType {
 struct Emulation {
   std::vector<EmulatedType> types{};
   double share_per_speed = 0;        ///< speeds are samples/s, without a profile peak TFLOPS
-  std::optional<double> slowdown{};  ///< absent: nobody knows how fast a core of this computer is
+  std::optional<double> slowdown{};  ///< absent: the speed of a core of this computer is not known
   bool operator==(const Emulation&) const = default;
 };
 

@@ -158,6 +158,7 @@ const MigrationCosts::SameDepth& MigrationCosts::same_depth(int from, int to, in
     bool short_of;  // some stage needs machines
     auto operator<=>(const State&) const = default;
   };
+  // Stage by stage, with equal states made one: sets of victims are too many to list.
   std::map<State, double> states{{{hit, 0, 0, false}, 1.0}};
   int rest = old_shape.machines();
   for (int stage = 0; stage < old_shape.stages; ++stage, rest -= width) {
@@ -266,7 +267,7 @@ const MigrationCosts::Outcomes& MigrationCosts::outcomes(int from, int hit, int 
       return;
     }
     for (int kept = 0; kept <= enough; ++kept) {
-      const int least_gone = kept == enough ? 0 : width - kept;
+      const int least_gone = kept == enough ? 0 : width - kept;  // `enough` stands for that many or more
       std::vector<double> next(left.size(), 0);
       double weight = 0;
       for (std::size_t l = 0; l < left.size(); ++l) {
@@ -293,7 +294,7 @@ double MigrationCosts::expected_missing_time(int from, int stages, int hit) cons
   const auto [entry, fresh] = missing_.try_emplace({from, stages, hit}, 0.0);
   if (!fresh) return entry->second;
   const Shape& old_shape = shapes_[from];
-  // Nobody takes more than `stages` machines, so survivors beyond that many of one stage are alike.
+  // New stages take one machine each, `stages` in all, so survivors beyond that many of one stage are alike.
   const Outcomes& list = outcomes(from, hit, std::min(old_shape.data_parallel, stages));
   if (list.too_many) {
     const auto [low, high] = missing_bounds(old_shape.stages, stages, old_shape.machines() - hit);
@@ -319,6 +320,7 @@ double MigrationCosts::change(int machines, int from, int lost, int to) const {
   }
   const Shape& old_shape = shapes_[from];
   if (constant_) {
+    // Where only spares were lost, training goes on as it is.
     const double untouched = from == to ? hit_probability(machines, old_shape.machines(), lost, 0) : 0;
     return (1 - untouched) * *constant_;
   }

@@ -106,7 +106,7 @@ class MigrationCosts {
   /// Bytes each new stage lacks on a machine of each old stage, [new * old stages + old].
   const std::vector<double>& lacking(int old_stages, int new_stages) const;
   double missing_time(int old_stages, std::vector<int>& survivors, int new_stages) const;
-  /// Between which missing_time lies, whoever the so many survivors are.
+  /// Between which missing_time lies, whichever machines the so many survivors are.
   std::pair<double, double> missing_bounds(int old_stages, int new_stages, int survivors) const;
   const Outcomes& outcomes(int from, int hit, int enough) const;
   double expected_missing_time(int from, int stages, int hit) const;

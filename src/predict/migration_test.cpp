@@ -145,7 +145,7 @@ TEST(MigrationCosts, WarmSparesCostLess) {
               1e-12);
 }
 // 1 x 2 -> 2 x 1: the holder of 30 B fetches 20, then all 50 B go to the other, restart 2 x 1 + 1 + 3 = 6 s: 76 s.
-// 1 x 1 -> 1 x 2: the one machine becomes the first stage, for the second's 20 B nobody is left; restart 20 s.
+// 1 x 1 -> 1 x 2: the one machine becomes the first stage, for the second's 20 B no machine is left; restart 20 s.
 TEST(MigrationCosts, NewDepthFetchesWhatItLacks) {
   const Shapes shapes = shapes_of({{1, 1}, {1, 2}, {2, 1}});
   const auto released = costs_of(support::small_pipeline(), shapes);

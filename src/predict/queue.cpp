@@ -69,7 +69,7 @@ void cycle_rates(const Workload& job, std::span<const Group> groups, const Serve
   }
 }
 
-/// Servers that answer in turn: nobody meets others by chance. Everyone waits equally long for its turn, and only if
+/// Servers that answer in turn: no worker meets others by chance. All wait equally long for their turn, and only if
 /// all together ask for more than the busiest resource gives: the wait W with sum n_i / (think_i + W) = 1 / busiest.
 void rates_in_turn(std::span<const CycleClass> classes, double busiest, std::span<double> rates) {
   double wait = 0;
@@ -162,8 +162,8 @@ Speed synchronous(std::span<const Group> groups, double overlap, const Exchanged
   return speed;
 }
 
-/// With a barrier all workers pull at once and, once all have computed, push at once, so that nobody's push passes
-/// another's pull: each way lasts as long as the servers take for everyone, or the slowest worker for itself. Where
+/// With a barrier all workers pull at once and, once all have computed, push at once, so that no push passes
+/// another's pull: each way lasts as long as the servers take for all, or the slowest worker for itself. Where
 /// they pull in turn, the first computes and pushes while others still pull, and what follows the last pull is one
 /// worker's push, or the rest of what the servers have to do for all.
 Speed synchronous_servers(const Workload& job, std::span<const Group> groups, const ServerPool& servers) {

@@ -49,9 +49,9 @@ class Shapes {
 /// The measured shapes of a pipeline profile, without those its limits exclude.
 Result<Shapes> pipeline_shapes(const Profile& profile);
 
-/// Samples per second when `machines` form pipelines of two depths, so that nobody idles: each pipeline keeps the speed
-/// it has among as many of its own depth, and takes micro-batches in proportion. Nothing where no two depths fit. A
-/// reconstruction: no published table holds uneven pipelines.
+/// Samples per second when `machines` form pipelines of two depths, so that no machine idles: each pipeline keeps the
+/// speed it has among as many of its own depth, and takes micro-batches in proportion. Nothing where no two depths fit.
+/// A reconstruction: no published table holds uneven pipelines.
 struct Uneven {
   Shape shape{};
   double speed = 0;

@@ -11,7 +11,7 @@ namespace mayfly {
 /// Seconds that one step of the same size takes on each device, under conditions that differ in one thing each. The
 /// conditions are measured in turns, round by round, so that whatever else the machine does disturbs all alike.
 struct StallRuns {
-  std::vector<double> one{};       ///< one device, data ready in memory, nobody to exchange with
+  std::vector<double> one{};       ///< one device, data ready in memory, none to exchange with
   std::vector<double> all{};       ///< all devices of a machine, data ready in memory
   std::vector<double> cold{};      ///< all devices, real data that nothing has cached
   std::vector<double> warm{};      ///< all devices, real data that was read before

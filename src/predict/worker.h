@@ -9,7 +9,8 @@
 namespace mayfly {
 
 /// How a machine of this type does this job: measured there, or scaled from the nearest measurement (same GPU first,
-/// then by peak FLOPS), or, for a job nobody has measured, by the step-time regression. The error says what is missing.
+/// then by peak FLOPS), or, for a job without a measurement, by the step-time regression. The error says what is
+/// missing.
 Result<Worker> make_worker(const Profile& profile, const InstanceType& type, const Catalog& catalog);
 
 /// The job's side. `sync` overrides the profile's. The result points into the profile.
@@ -23,7 +24,7 @@ ServerPool make_servers(const Profile& profile, const InstanceType& type, int co
 /// docs/models.md#unmeasured-machines.
 inline constexpr double kFlopsScalingSd = 0.14;
 /// The same for machines of two kinds, a processor's cores and GPUs, or cores of two machines: a factor of two either
-/// way. An assumption that nobody has measured, wide so that it is not relied on.
+/// way. An assumption without a measurement, wide so that it is not relied on.
 inline constexpr double kUnlikeScalingSd = 0.69;
 
 }  // namespace mayfly

@@ -10,7 +10,7 @@ namespace {
 using support::shipped_catalog;
 
 // A job measured on a machine that is no type of the catalogue, with 2 cores and 100 GFLOPS: 1 s for 8 samples. A T4
-// has 8.1 TFLOPS on paper, so 1 / 81 s; an m5.xlarge has 4 vCPUs, so half a second. Nobody knows how wrong that is.
+// has 8.1 TFLOPS on paper, so 1 / 81 s; an m5.xlarge has 4 vCPUs, so half a second. The error of that is not known.
 TEST(Workers, AreScaledFromTheMachineThatAJobWasProfiledOn) {
   const auto catalog = shipped_catalog("default");
   Profile profile{.name = "n",

@@ -146,7 +146,7 @@ bool Measuring::work_together() {
   if (!result) return false;
   found_.together = summary(*result, batch());
   found_.form_s = result->form_s;
-  // Where they wait for each other their steps are those of one worker with everyone's samples.
+  // Where they wait for each other their steps are those of one worker with the samples of all.
   if (!waits()) add_losses(result->losses, batch(), request_.workers, points_);
   return true;
 }

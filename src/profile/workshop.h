@@ -47,10 +47,10 @@ struct WorkerSteps {
 
 struct SegmentResult {
   std::vector<WorkerSteps> workers{};
-  std::vector<double> step_s{};      ///< of everyone together, from one commit to the next
+  std::vector<double> step_s{};      ///< of all workers together, from one commit to the next
   std::vector<double> losses{};      ///< one for each commit
   std::vector<Measurement> looks{};  ///< by worker: what was asked for before the first step
-  double form_s = 0;                 ///< from the first word until everyone stood together
+  double form_s = 0;                 ///< from the first word until all stood together
   double server_cpu_s = 0;           ///< of all servers
 };
 
@@ -111,7 +111,7 @@ class Workshop {
   std::unique_ptr<Crew> make_crew(const Segment& segment, const std::vector<WorkerId>& members);
   Result<std::vector<Measurement>> ask(const Measure& word, const std::vector<WorkerId>& members);
   Result<void> train(const Segment& segment, const std::vector<WorkerId>& members);
-  /// Runs the loop until it holds; an error where that takes too long, somebody is lost or a signal came.
+  /// Runs the loop until it holds; an error where that takes too long, a worker is lost or a signal came.
   Result<void> wait_until(const std::function<bool()>& holds, const std::string& what);
   double server_cpu() const;
   std::vector<WorkerId> members(int workers) const;
@@ -135,10 +135,10 @@ class Workshop {
   std::vector<Ready> ready_{};
   Seconds start_time_{};
   bool interrupted_ = false;
-  bool leaving_ = false;           ///< whoever goes now is not missed
+  bool leaving_ = false;           ///< a worker that goes now is not missed
   std::set<WorkerId> formed_{};    ///< stand in the crew's formation
   std::function<bool()> holds_{};  ///< what is waited for
-  std::function<void()> awake_{};  ///< somebody said something: patience begins anew
+  std::function<void()> awake_{};  ///< a worker said something: patience begins anew
 };
 
 }  // namespace mayfly

@@ -113,7 +113,7 @@ TEST(Workshop, WorkersTrainThroughAServer) {
   Workshop& workshop = **open;
   const auto served = workshop.measure({.steps = 10, .batch = 8});
   ASSERT_TRUE(served) << served.error().message;
-  // Nobody waits for anybody: each has steps of its own.
+  // No worker waits for another: each has steps of its own.
   EXPECT_EQ(served->losses.size(), 20U);
   EXPECT_EQ(served->workers[0].step_s.size() + served->workers[1].step_s.size(), 20U);
   EXPECT_GT(sum(served->workers[0].exchange_s), 0);

@@ -137,7 +137,7 @@ class Chronicle {
   Usd cost_{};
   bool priced_ = false;
 
-  std::set<std::string> members_{};  ///< assigned; empty: nobody trains
+  std::set<std::string> members_{};  ///< assigned; empty: no worker trains
   bool training_ = false;            ///< the assignment's first step is done, or should be by now
   std::optional<Seconds> ready_{};   ///< when the change under way should be over
   double in_hand_ = 0;               ///< machine-seconds since the last commit

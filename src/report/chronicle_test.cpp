@@ -43,9 +43,9 @@ TEST(Chronicle, WhatStandsIsPaidWithoutAnyMachine) {
   EXPECT_NEAR(chronicle.cost().value, 0.01, 1e-12);
 }
 
-// 0-1 s nobody is assigned: 2 idle. 1-2 s until the first step: 1 reconfiguring, 1 idle. 2-6 s: 1 useful, 1 idle. Lost
-// at 6, 7 s after which the next generation goes on from the checkpoint at sample 20 of 50: of the 4 s for 50 samples
-// 3/5 (of the 40 that came last, at 10 a second: 3 of 4 s) were in vain.
+// 0-1 s no worker is assigned: 2 idle. 1-2 s until the first step: 1 reconfiguring, 1 idle. 2-6 s: 1 useful, 1 idle.
+// Lost at 6, 7 s after which the next generation goes on from the checkpoint at sample 20 of 50: of the 4 s for 50
+// samples 3/5 (of the 40 that came last, at 10 a second: 3 of 4 s) were in vain.
 TEST(Chronicle, MachineTimeIsUsefulUntilItIsThrownAway) {
   const auto chronicle =
       told({R"({"t_s":0,"event":"joined","worker":"w1","type":"a"})",

@@ -8,15 +8,15 @@
 #include "base/result.h"
 #include "status/status.h"
 
-// A run's folder, seen from outside: does anybody drive it, and how did it end. docs/formats.md#run
+// A run's folder, seen from outside: does a process drive it, and how did it end. docs/formats.md#run
 namespace mayfly {
 
 /// The right to drive a run, held from before its controller starts until it and the process that starts it again are
-/// both gone: a lock on DIR/run.lock, which children inherit unless they become another program. So nobody takes over
-/// in the moment between two controllers, and the kernel gives it back however they end.
+/// both gone: a lock on DIR/run.lock, which children inherit unless they become another program. So no process takes
+/// over in the moment between two controllers, and the kernel gives it back however they end.
 class RunLock {
  public:
-  /// Waits up to a second for those who are just ending; an error names whoever holds it already.
+  /// Waits up to a second for those who are just ending; an error names the process that holds it already.
   static Result<RunLock> take(const std::filesystem::path& directory);
   RunLock(RunLock&& other) noexcept;
   RunLock& operator=(RunLock&& other) noexcept;
@@ -27,7 +27,7 @@ class RunLock {
   int descriptor_;
 };
 
-/// True while somebody holds the lock; asking does not take it.
+/// True while a process holds the lock; asking does not take it.
 bool driven(const std::filesystem::path& directory);
 
 enum class RunLife {
@@ -35,9 +35,9 @@ enum class RunLife {
   starting,  ///< driven, but nothing was heard of it yet
   running,
   finished,  ///< reached its target or spent its budget
-  stopped,   ///< saved and ended on somebody's word
+  stopped,   ///< saved and ended on a user's word
   failed,    ///< ended by itself with an error
-  lost,      ///< whoever drove it was killed or the machine went down
+  lost,      ///< the process that drove it was killed or the machine went down
 };
 std::string_view name(RunLife life);
 

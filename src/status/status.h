@@ -48,7 +48,7 @@ struct RunStatus {
   std::string end{};    ///< trained, budget, stopped, failed; empty: not yet
   std::string failure{};
   ProcessId controller{};
-  ProcessId front{};  ///< starts the controller again; none where nobody does
+  ProcessId front{};  ///< starts the controller again; none where no process does
   std::string host{};
   std::string boot{};
   double written = 0;  ///< seconds since 1970
@@ -88,7 +88,7 @@ class StatusFile {
 
   void remember(Remark remark);
   bool due(Seconds now) const;
-  /// Adds who writes and what was said. What cannot be written is tried again later: nobody depends on it.
+  /// Adds who writes and what was said. What cannot be written is tried again later: no decision depends on it.
   void write(Seconds now, RunStatus status);
 
  private:

@@ -22,7 +22,7 @@ class LineTail {
     bool anew = false;
     std::vector<std::string> lines{};
   };
-  /// Since the last call. `all`: also an unfinished last line, when nobody will finish it.
+  /// Since the last call. `all`: also an unfinished last line, when no process will finish it.
   Lines next(bool all = false);
 
  private:

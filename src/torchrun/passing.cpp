@@ -19,7 +19,7 @@ void close_if_open(int& descriptor) {
   descriptor = -1;
 }
 
-/// False where nobody reads any more.
+/// False where no process reads any more.
 bool write_all(int to, std::string_view text) {
   while (!text.empty()) {
     const ssize_t count = ::write(to, text.data(), text.size());

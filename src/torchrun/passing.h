@@ -18,7 +18,7 @@ class PassingOutput {
   /// The end to write into; give() it to a process, then let go of it here.
   int writer() const { return writer_; }
   void start();
-  /// What is in the pipe is passed on; whoever still holds its other end is not waited for.
+  /// What is in the pipe is passed on; a process that still holds its other end is not waited for.
   void finish();
 
  private:

@@ -11,7 +11,7 @@ namespace mayfly {
 /// How far a training is that we only hear talk: from its output, by the same reader as `profile --from`.
 class TalkedProgress {
  public:
-  /// `steps`: where it ends, if somebody knows; else what the output says ("step 100/1000").
+  /// `steps`: where it ends, if the user has said so; else what the output says ("step 100/1000").
   explicit TalkedProgress(std::optional<double> steps) : total_(steps), given_(steps.has_value()) {}
 
   void saw(Seconds now, const LogPoint& point);

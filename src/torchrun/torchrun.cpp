@@ -66,7 +66,7 @@ class Torchrun {
                                                       .type = inputs_.type,
                                                       .market = inputs_.market,
                                                       .price = inputs_.price.value_or(UsdPerHour{})}));
-    // Before there is anybody whom a signal could orphan; it is looked at once torchrun runs.
+    // Before there is a process that a signal could orphan; it is looked at once torchrun runs.
     const SignalWatch signals(loop_, {SIGINT, SIGTERM}, [this](int signal) { on_signal(signal); });
     if (auto started = start(); !started) return unexpected(started.error());
     if (calls_.notices)

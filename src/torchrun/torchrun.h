@@ -12,7 +12,7 @@
 #include "base/units.h"
 #include "cloud/instance_type.h"
 
-// Somebody's own script under the real torchrun: mayfly starts it, hands on notices, and keeps time, money and a
+// A user's own script under the real torchrun: mayfly starts it, hands on notices, and keeps time, money and a
 // journal. What happens when membership changes is torchrun's affair: it starts the script again, from the script's
 // checkpoint.
 namespace mayfly {
@@ -47,7 +47,7 @@ Json summary_json(const TorchrunSummary& summary);
 struct TorchrunCalls {
   std::function<void(const std::string&)> say{};
   /// Given, while torchrun runs, what to call, from any thread, when the machine will be taken: how much time is left
-  /// and who said so. At the end it is given nothing: then nobody may call any more.
+  /// and who said so. At the end it is given nothing: then no thread may call any more.
   std::function<void(std::function<void(Seconds left, const std::string& source)>)> notices{};
 };
 

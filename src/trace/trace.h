@@ -47,7 +47,7 @@ struct Series {
 
 /// How the numbers were obtained; the two kinds are never mixed in one statistic.
 enum class Observation {
-  held,   ///< machines somebody kept until they were taken
+  held,   ///< machines that a user kept until they were taken
   probe,  ///< what a launch request would have got at that moment
 };
 std::string_view name(Observation observation);
@@ -69,7 +69,7 @@ int available_at(const Series& series, Seconds time);
 /// The part in [from, to), with time 0 at `from`; the machines already there arrive at 0. Stays are cut likewise.
 Series slice(const Series& series, Seconds from, Seconds to);
 
-/// Never more than `most` machines: what somebody who asks for `most` would have held, losing his share of each loss.
+/// Never more than `most` machines: what a user who asks for `most` would have held, with a share of each loss.
 Series capped(const Series& series, int most);
 
 /// All series as one, for users to whom zones do not matter. Prices are not carried over.

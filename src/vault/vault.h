@@ -12,12 +12,12 @@
 namespace mayfly {
 
 /// Where a run's checkpoints are kept: a folder. What takes long, reading and checking them above all, is done in a
-/// thread of its own, one thing after another; answers are posted to whoever asked.
+/// thread of its own, one thing after another; answers are posted to the thread that asked.
 class Vault {
  public:
   /// `post`: runs what it is given later, in the thread that wants the answers. Callable from any thread.
   Vault(std::filesystem::path folder, int keep, std::function<void(std::function<void()>)> post);
-  /// What was asked for is still done, and nobody is told.
+  /// What was asked for is still done, but the answer is not told.
   ~Vault();
   Vault(const Vault&) = delete;
 

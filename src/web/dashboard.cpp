@@ -159,7 +159,7 @@ void Dashboard::Parts::limits() {
     if (response.body.empty()) refuse(response, response.status, fmt::format("status {}", response.status));
   });
   server.set_pre_routing_handler([this](const Request& request, Response& response) {
-    // Whoever asks in a loop waits, so that training does not.
+    // A client that asks in a loop waits, so that training does not.
     if (bucket.too_fast()) std::this_thread::sleep_for(kHeldBack);
     response.set_header("X-Content-Type-Options", "nosniff");
     response.set_header("Cache-Control", "no-store");

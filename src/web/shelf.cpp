@@ -8,7 +8,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::chrono::milliseconds kFreshFor{200};
-/// Runs kept in memory; one that nobody asks for any more is read anew when it is.
+/// Runs kept in memory; one that no client has asked for lately is read anew when one does.
 constexpr std::size_t kMostWatched = 16;
 
 /// What lies behind a link is not in the folder that is shown.
@@ -49,7 +49,7 @@ void WatchedRun::refresh() {
   ViewContext context = load_view_context(directory_);
   context.catalog = catalog_;
   snapshot_.over = context.life != RunLife::running && context.life != RunLife::starting;
-  // Somebody may have written anything into these files.
+  // A user or a broken disk may have put anything into these files.
   snapshot_.view = std::make_shared<const std::string>(
       view_json(chronicle_, context).dump(-1, ' ', false, Json::error_handler_t::replace));
   ++snapshot_.version;
@@ -83,7 +83,7 @@ std::shared_ptr<WatchedRun> Shelf::watch(const std::string& name) {
   if (!run) {
     run = std::make_shared<WatchedRun>(*directory, catalog_);
     auto kept = run;
-    // Those that somebody holds stay alive without the shelf.
+    // Those that a request holds stay alive without the shelf.
     if (watched_.size() > kMostWatched)
       std::erase_if(watched_, [&](const auto& entry) { return entry.second.use_count() == 1; });
     return kept;

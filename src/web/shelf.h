@@ -24,7 +24,7 @@ class WatchedRun {
 
   struct Snapshot {
     std::uint64_t version = 0;                  ///< another one: something changed
-    bool over = false;                          ///< nobody drives the run
+    bool over = false;                          ///< no process drives the run
     std::shared_ptr<const std::string> view{};  ///< docs/formats.md#view, as text
   };
   Snapshot snapshot();
