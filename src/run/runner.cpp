@@ -61,7 +61,7 @@ Result<std::string> Runner::kept_token() {
   const auto kept = load_text(path);
   const auto token = kept ? std::string(trimmed(*kept)) : fresh_token(inputs_.interface != "lo");
   if (!token) return unexpected(token.error());
-  const mode_t others = ::umask(077);  // whoever reads the token may join the run
+  const mode_t others = ::umask(077);  // a process that reads the token may join the run
   const auto saved = save_text(path, *token + "\n");
   ::umask(others);
   if (!saved) return unexpected(saved.error());
@@ -197,11 +197,11 @@ void Runner::not_let_in(const std::string& why) {
 }
 
 void Runner::perform() {
-  if (std::exchange(performing_, true)) return;  // whoever is at it does this too
+  if (std::exchange(performing_, true)) return;  // the call that is at it does this too
   for (auto acts = session_->acts(); !acts.empty(); acts = session_->acts()) {
     for (const Act& act : acts) {
       const auto done = std::visit([this](const auto& a) { return perform(a); }, act);
-      // What a run that has failed already cannot write down is lost anyway; everyone must still be sent home.
+      // What a run that has failed already cannot write down is lost anyway; its workers must still be sent home.
       if (done || session_->failure()) continue;
       session_->fail_run(now(), done.error().message);
       break;  // nothing may follow from what is not written down

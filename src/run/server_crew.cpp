@@ -45,7 +45,7 @@ void ServerCrew::gone(WorkerId worker) {
 
 bool ServerCrew::stands(WorkerId worker) const {
   if (const auto found = servers_.find(worker); found != servers_.end()) return found->second.stands;
-  // Whoever is to go finishes what it has in hand.
+  // A worker that is to go finishes what it has in hand.
   const auto hand = hands_.find(worker);
   if (hand != hands_.end() && hand->second.lease) return true;
   return std::find(members_.begin(), members_.end(), worker) != members_.end();
@@ -79,7 +79,7 @@ bool ServerCrew::all_shards_held() const {
   return true;
 }
 
-/// Somebody who stays holds the same.
+/// A server that stays holds the same.
 bool ServerCrew::has_heir(const Server& server) const {
   return std::any_of(servers_.begin(), servers_.end(), [&](const auto& entry) {
     return !entry.second.leaving && entry.second.shard == server.shard && holds(entry.second);
@@ -172,7 +172,7 @@ bool ServerCrew::arrange() {
   return true;
 }
 
-/// Those who hold a shard keep it; the others fill the gaps. Whoever is to go stands only where nobody else holds its
+/// Servers that hold a shard keep it; the others fill the gaps. One that is to go stands only where no other holds its
 /// shard so far. False where a shard is left without a server.
 bool ServerCrew::place_servers() {
   const int shards = options_.servers.count;

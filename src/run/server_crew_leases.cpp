@@ -123,7 +123,7 @@ std::optional<Crew::Step> ServerCrew::count(WorkerId from, const Pushed& message
                      return entry.second.range.count == 0 || entry.second.pushed.has_value();
                    });
   if (!all) {
-    give_leases();  // a part that somebody left behind
+    give_leases();  // a part that another worker left behind
     return std::nullopt;
   }
   to_commit_.clear();
@@ -247,7 +247,7 @@ void ServerCrew::give(WorkerId worker, SampleRange range, double share) {
   send(worker, word);
 }
 
-/// Somebody else gets it.
+/// Another worker gets it.
 void ServerCrew::take_back(std::int64_t lease) {
   const auto found = leases_.extract(lease);
   if (found.empty()) return;
@@ -362,7 +362,7 @@ void ServerCrew::restore(const std::string& record, std::int64_t committed) {
   std::vector<SampleRange> ranges;
   for (const Json& range : json.value("ledger", Json::array())) ranges.push_back({range[0], range[1]});
   auto ledger = Ledger::restored(std::move(ranges));
-  // Written before a roll-back that the store knows of: nobody holds what follows from it.
+  // Written before a roll-back that the store knows of: no server holds what follows from it.
   if (!ledger || ledger->samples() != committed) return servers_.clear();
   ledger_ = *std::move(ledger);
   for (const Json& one : json.value("commits", Json::array())) {

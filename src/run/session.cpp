@@ -95,7 +95,7 @@ void Session::commit(const Crew::Step& step) {
   const std::string before = std::exchange(crew_record_, crew_->record());
   const bool news = crew_record_ != before;
   const Reaction reaction = controller_.step(event.time, event.event);
-  // Before anything follows: whoever hears of the step may apply it.
+  // Before anything follows: a worker that hears of the step may apply it.
   act(Record{event, reaction.records, news ? "crew" : "", news ? crew_record_ : ""});
   const bool counts = whole_samples(controller_.committed()) == step.range.end();
   if (counts) {
@@ -185,7 +185,7 @@ void Session::obey(const Assign& command) {
 void Session::obey(const Pause&) {
   assigned_.reset();
   stateless_ = false;
-  // Nobody may be left who holds the state.
+  // Afterwards perhaps no worker is left that holds the state.
   const bool time = crew_->has_servers() || crew_->ranks().empty() || can_save(crew_->ranks().front());
   if (crew_->training() && !saving_.holds(crew_->sample()) && time) {
     crew_->go_on(crew_->sample());  // what is committed is applied first
@@ -226,7 +226,7 @@ void Session::obey(const Finish& command) {
 
 void Session::obey(const Wake& command) { alarms_[Alarm::wake] = command.at; }
 
-/// The same once more, after a connection broke without anybody being lost.
+/// The same once more, after a connection broke without a member being lost.
 void Session::stand_again() {
   stateless_ = !crew_->form_again();
   if (stateless_) seek_state();
@@ -247,7 +247,7 @@ void Session::seek_state() {
 void Session::sought(Seconds now, const FoundCheckpoint& found) {
   at(now);
   seeking_ = false;
-  // Somebody who holds the state may have come meanwhile, or nobody is assigned any more.
+  // A worker that holds the state may have come meanwhile, or none is assigned any more.
   if (!stateless_ || !assigned_ || phase_ == Phase::ending) return;
   // What was found may have been removed since, in favour of a newer one.
   if (seek_after_ != publishes_) {
@@ -271,7 +271,7 @@ void Session::roll_back(const FoundCheckpoint& found) {
   if (whole_samples(controller_.committed()) != sample) {
     // The state went with the servers, so the machines begin anew, and a checkpoint is looked for again.
     if (crew_->has_servers()) return tell(StateLost{controller_.generation()});
-    // They have trained in this generation, so they should hold what they made: whoever does not is broken.
+    // They have trained in this generation, so they should hold what they made: one that does not is broken.
     for (const WorkerId worker : std::vector<WorkerId>(assigned_->members)) lose(worker, "holds no state");
     return;
   }
@@ -286,7 +286,8 @@ void Session::roll_back(const FoundCheckpoint& found) {
   stateless_ = false;
   crew_->roll_back(found.checkpoint ? found.checkpoint->path.string() : "", sample, *std::move(ledger));
   crew_->go_on(end_sample());
-  // Whoever wrote it, or whoever was told, may have died before the controller heard of it; of the last one it must.
+  // The process that wrote it, or the one that was told, may have died before the controller heard of it; of the last
+  // one it must.
   if (whole_samples(controller_.checkpointed()) < sample) tell(CheckpointDone{progress_of(sample)});
 }
 

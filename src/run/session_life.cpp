@@ -191,7 +191,7 @@ void Session::deliver() {
     formation_seen_ = crew_->formation();
     formation_time_ = now_;
     workers_seen_ = 0;
-    // Before anybody hears of it: the number must not be used again.
+    // Before a worker or server hears of it: the number must not be used again.
     note("formation", std::to_string(formation_seen_));
     note_crew();
   }
@@ -214,7 +214,7 @@ void Session::attend_fleet() {
 
 void Session::pulse() {
   ring(Alarm::pulse, kPulse);
-  // Whoever was held up itself has not read what the others said meanwhile.
+  // A process that was held up itself has not read what the others said meanwhile.
   const bool held_up = now_ - std::exchange(pulsed_, now_) > 2 * kPulse;
   if (!held_up) check_silence();
   check_formation();
@@ -270,7 +270,7 @@ void Session::check_saving() {
   if (phase_ != Phase::saving || ended_) return;
   const bool nobody =
       std::none_of(members_.begin(), members_.end(), [](const auto& entry) { return entry.second.joined; });
-  // Whoever held more than the newest checkpoint is lost, and nobody comes any more.
+  // The workers that held more than the newest checkpoint are lost, and no newcomer is let in.
   if (nobody || saving_.holds(crew_->sample())) end(RunEnd::stopped);
 }
 
@@ -320,7 +320,7 @@ void Session::end(RunEnd how) {
     dismiss(worker, "the run has ended");
     if (member.joined && !member.server && !controller_.finished()) tell(Lost{worker});
   }
-  // Whoever has not said Hello yet is nobody's and holds nothing.
+  // A machine that has not said Hello yet is no member's and holds nothing.
   for (const auto& [launch, it] : fleet_.launches()) {
     if (!it.released) fleet_.end(launch);
   }

@@ -105,7 +105,7 @@ void Session::hear(Seconds now, WorkerId worker, const FromMember& message) {
                  Ignoring<void, Alive>{},                                        // it was heard: that is all
              },
              message);
-  // Whoever is unable is lost: a crew does not hear its last word.
+  // A worker that is unable is lost: a crew does not hear its last word.
   if (std::holds_alternative<Unable>(message)) return deliver();
   const auto step = crew_->hear(worker, message);
   if (step && step->range.count == 0) {
