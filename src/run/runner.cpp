@@ -44,6 +44,7 @@ Result<RunSummary> Runner::run() {
   pulse();
   if (!session_->over()) loop_.run();
   journal_.flush();
+  // What is being published is finished first: the summary is of the newest checkpoint.
   vault_.reset();
   if (session_->failure()) write_last_status(nullptr);
   if (session_->ended() == RunEnd::unable) return RunSummary{.end = RunEnd::unable, .failure = *session_->failure()};
@@ -111,6 +112,8 @@ Result<void> Runner::open_desk(const std::string& token) {
                           return answer;
                         },
                     .failed = [this](const std::string& why) { not_let_in(why); }};
+  // The port of before, at which workers of an earlier controller knock; any other where that one is taken and the
+  // user asked for none.
   const auto before = inputs_.port > 0 ? inputs_.port : parse_integer(store_.noted("port").value_or("0")).value_or(0);
   auto desk = Desk::open(loop_, inputs_.address, static_cast<std::uint16_t>(before), *credentials, calls);
   if (!desk && before > 0 && inputs_.port == 0) desk = Desk::open(loop_, inputs_.address, 0, *credentials, calls);
@@ -214,6 +217,7 @@ void Runner::perform() {
 void Runner::watch_clock() {
   const auto due = session_->due();
   if (!due || session_->over()) return alarm_.cancel();
+  // Most acts do not move it.
   if (alarm_at_ == due) return;
   alarm_at_ = due;
   alarm_.start(std::max(Seconds(0), *due - now()), [this] {
@@ -306,6 +310,7 @@ Result<void> Runner::perform(const List&) {
                       {"front", ::getppid()},
                       {"workers", workers},
                       {"servers", servers}};
+  // A run does not fail for a list that it does not read itself.
   static_cast<void>(save_text(inputs_.directory / "processes.json", document.dump() + "\n"));
   return {};
 }

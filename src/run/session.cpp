@@ -92,11 +92,13 @@ void Session::commit(const Crew::Step& step) {
   const TimedEvent event{now_, StepCommitted{.generation = step.generation,
                                              .first_sample = progress_of(step.range.first),
                                              .samples = progress_of(step.range.count)}};
+  // Stored in one transaction with the event: a crash must not leave the ledger of another step.
   const std::string before = std::exchange(crew_record_, crew_->record());
   const bool news = crew_record_ != before;
   const Reaction reaction = controller_.step(event.time, event.event);
   // Before anything follows: a worker that hears of the step may apply it.
   act(Record{event, reaction.records, news ? "crew" : "", news ? crew_record_ : ""});
+  // A step that the controller does not accept, such as one of an earlier generation, never happened.
   const bool counts = whole_samples(controller_.committed()) == step.range.end();
   if (counts) {
     unable_in_a_row_ = 0;
@@ -105,6 +107,7 @@ void Session::commit(const Crew::Step& step) {
     learn(step, store_time_);
   }
   obey(reaction.commands);
+  // No step is in hand: a change of members costs none now.
   const bool told = !held_.empty();
   tell_held();
   if (!counts) return;
@@ -176,6 +179,7 @@ void Session::obey(const std::vector<Command>& commands) {
 
 void Session::obey(const Assign& command) {
   assigned_ = command;
+  // Carried out by begin_training(), when it is known which of the members are back.
   if (phase_ == Phase::attaching) return;
   stateless_ = !crew_->assign(command);
   if (stateless_) seek_state();
@@ -211,6 +215,7 @@ void Session::obey(const Acquire& command) {
 
 void Session::obey(const Release& command) {
   if (saving_.asked()) {
+    // It may be the one that writes, or the last that holds the state.
     to_release_.push_back(command.worker);
   } else {
     dismiss(command.worker, "released");
