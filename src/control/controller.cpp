@@ -138,7 +138,7 @@ void Controller::remove(std::map<WorkerId, Worker>::iterator worker) {
 
 void Controller::on(Seconds now, const StepCommitted& event) {
   // The controller's acceptance is the commit: a step of another generation, or one that does not start where the last
-  // ended, has no effect, and its samples are trained again by whoever holds them now.
+  // ended, has no effect, and its samples are trained again by the workers that hold them now.
   if (finished_ || !shape_ || event.generation != generation_) return ignore("not of this generation");
   if (event.first_sample != committed_ || event.samples < 0) return ignore("not the next samples");
   if (reached()) return ignore("the target is reached");
@@ -360,7 +360,7 @@ bool Controller::reached() const { return options_.promise.samples && committed_
 
 void Controller::reach(Seconds now) {
   if (!options_.save_at_target || checkpointed_ >= *options_.promise.samples) return finish(now, Finish::Why::target);
-  // Whoever is assigned later is told again, so that one who holds the state saves it.
+  // Workers that are assigned later are told again, so that one that holds the state saves it.
   if (shape_) command(now, Checkpoint{}, "the target is reached");
 }
 

@@ -142,7 +142,7 @@ struct Assign {
   Mechanism mechanism = Mechanism::migrate;
   bool operator==(const Assign&) const = default;
 };
-/// Nobody trains until the next Assign.
+/// No worker trains until the next Assign.
 struct Pause {
   std::int64_t generation = 0;
   bool operator==(const Pause&) const = default;

@@ -24,7 +24,7 @@ struct JobRequest {
   MachineCount servers{};             ///< standbys included; without a type: one of the profile's, or the catalogue's
   int least_machines = 1;             ///< below which such a job does not train
   int most_machines = 0;              ///< for jobs without measured shapes: how wide they may grow
-  bool uneven = false;                ///< pipelines of two depths, so that nobody idles
+  bool uneven = false;                ///< pipelines of two depths, so that no machine idles
   MigrationOptions migration{};
 };
 
@@ -32,7 +32,7 @@ struct JobRequest {
 /// machines, at the speed predicted for as many of the mixture, and each change costs the profile's `recovery_s`.
 Result<Job> make_job(const Profile& profile, const Catalog& catalog, const JobRequest& request);
 
-/// Of a job nobody has measured: each further machine is worth as much as the first. Speeds are in units of one
+/// Of a job without a measurement: each further machine is worth as much as the first. Speeds are in units of one
 /// machine's, so nothing can be said of times.
 Job unmeasured_job(int most_machines);
 

@@ -80,7 +80,7 @@ std::optional<LossFit> LossWatch::fit() const {
   // One batch size and one crowd, as the run sees it: the curve is this run's own.
   auto found = fit_loss(options_.form, points, Sync::bsp);
   if (!found) return std::nullopt;
-  // The band is that of the curve. Where the noise of an average is below the loss by chance, nobody can say.
+  // The band is that of the curve: where the noise of an average is below the loss by chance cannot be known.
   found->residual_sd = 0;
   return *std::move(found);
 }

@@ -217,7 +217,7 @@ class LiveputPolicy : public Policy {
 /// When machines are rented on demand to keep a deadline.
 enum class TopUp {
   behind,     ///< uniform progress: whenever the run is not as far as the clock
-  last_call,  ///< only when machines nobody takes are the last way to make it
+  last_call,  ///< only when machines that are never taken away are the last way to make it
 };
 
 /// Keeps a promise of so many samples by a deadline: on-demand machines fill up what the spot market does not give, and

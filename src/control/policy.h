@@ -61,7 +61,7 @@ struct Want {
 };
 
 struct Decision {
-  std::optional<int> shape{};  ///< nothing: nobody trains
+  std::optional<int> shape{};  ///< nothing: no machine trains
   bool rebuild = false;        ///< start anew even in the same shape
   Mechanism mechanism = Mechanism::migrate;
   std::vector<Want> wants{};       ///< of kinds that are not named everything stays as it is

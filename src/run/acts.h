@@ -10,9 +10,9 @@
 
 namespace mayfly {
 
-// What a Session wants done, by whoever has sockets, files and machines. In the order in which it is to be done: a
-// later one may follow only when an earlier one has succeeded, so what must not be forgotten comes before what follows
-// from it.
+// What a Session wants done, by its shell, which has sockets, files and machines. In the order in which it is to be
+// done: a later one may follow only when an earlier one has succeeded, so what must not be forgotten comes before what
+// follows from it.
 
 /// The connection of this worker or server is closed.
 struct Cut {

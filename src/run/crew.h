@@ -21,8 +21,9 @@ struct Letter {
 /// are leased, whose reports are in. Speaks the protocol of wire/message.h. Opens no socket and reads no clock, so a
 /// test plays it message by message.
 ///
-/// A *formation* is one set of connections between processes: its number is never used again, so whoever is late is
-/// told apart by it. Several formations may serve one generation of the controller, and one several generations.
+/// A *formation* is one set of connections between processes: its number is never used again, so a process that is
+/// late is told apart by it. Several formations may serve one generation of the controller, and one several
+/// generations.
 class Crew {
  public:
   struct Part {
@@ -32,7 +33,8 @@ class Crew {
     Seconds exchange{};
     Seconds wait{};  ///< for data, before computing
   };
-  /// An update that everyone needed holds and nobody has applied. Of no samples: only a look at the validation set.
+  /// An update that every worker or server needed holds and none has applied. Of no samples: only a look at the
+  /// validation set.
   struct Step {
     std::int64_t generation = 0;
     SampleRange range{};  ///< in the count of committed samples
@@ -56,24 +58,24 @@ class Crew {
   void arrived(WorkerId worker) { arrived(worker, {}); }
   virtual void gone(WorkerId worker) = 0;
 
-  /// These train from its next sample on. False where nobody alive holds that state: roll_back() must follow.
+  /// These train from its next sample on. False where no member alive holds that state: roll_back() must follow.
   virtual bool assign(const Assign& command) = 0;
   /// The assigned start from a checkpoint (empty: the first weights) with this ledger.
   virtual void roll_back(const std::string& checkpoint, std::int64_t sample, Ledger ledger) = 0;
   virtual void pause() = 0;
-  /// The same members once more: after a connection broke without anybody being lost. False as for assign().
+  /// The same members once more: after a connection broke without one of them being lost. False as for assign().
   virtual bool form_again() = 0;
 
   /// What a worker or server says. A step comes back when the last report of it is in; commit() or nothing must follow.
   virtual std::optional<Step> hear(WorkerId from, const FromMember& message) = 0;
-  /// The step counts. Nobody hears of it before go_on(), or the next formation.
+  /// The step counts. No worker hears of it before go_on(), or the next formation.
   virtual void commit() = 0;
   /// Leases what is next below `end`, the samples wanted. Where all is done the crew waits. `evaluate`: look at the
   /// validation set first.
   virtual void go_on(std::int64_t end, bool evaluate) = 0;
   void go_on(std::int64_t end) { go_on(end, false); }
-  /// False where nobody can write one just now; it is asked for as soon as somebody can, and again from others where
-  /// the one who was asked goes without an answer.
+  /// False where no member can write one just now; it is asked for as soon as one can, and again from others where the
+  /// one that was asked goes without an answer.
   virtual bool write_checkpoint() = 0;
 
   /// What is to be sent, in order; empties it.
@@ -88,13 +90,13 @@ class Crew {
   virtual std::int64_t sample() const = 0;
   virtual bool broken() const = 0;
   virtual bool training() const = 0;
-  /// Everyone it would train with is alive.
+  /// All members it would train with are alive.
   virtual bool complete() const = 0;
-  /// Nobody alive holds what was committed, though nobody the controller counts was lost.
+  /// No member alive holds what was committed, though none that the controller counts was lost.
   virtual bool stateless() const { return false; }
   /// A change of members now would waste what the others have in hand.
   virtual bool mid_step() const = 0;
-  /// Nobody has anything in hand.
+  /// No worker has anything in hand.
   virtual bool resting() const = 0;
   /// Those that train.
   virtual const std::vector<WorkerId>& ranks() const = 0;
@@ -111,9 +113,9 @@ class Crew {
   virtual void server_ready(WorkerId /*server*/, const std::string& /*address*/) {}
   /// It will be taken away.
   virtual void server_leaves(WorkerId /*server*/) {}
-  /// Servers that will be taken away, and with them a shard that nobody else holds.
+  /// Servers that will be taken away, and with them a shard that no server that stays holds.
   virtual std::vector<WorkerId> last_holders() const { return {}; }
-  /// Whoever can go without the state goes now, whatever is in hand.
+  /// Servers that can go without the state go now, whatever is in hand.
   virtual void part() {}
   /// Samples of one lease where workers do not wait for each other; the job's batch where it was not said.
   virtual void set_batch(WorkerId /*worker*/, int /*batch*/) {}
@@ -122,8 +124,8 @@ class Crew {
 /// An assignment of workers side by side.
 Assign side_by_side(std::int64_t generation, std::vector<WorkerId> members, std::int64_t sample);
 
-/// Shares of `samples` in proportion to the speeds, whole numbers that add up; everyone gets one where there are
-/// enough. Where no speed is known (0) the mean of the others stands in.
+/// Shares of `samples` in proportion to the speeds, whole numbers that add up; each worker gets one where there
+/// are enough. Where no speed is known (0) the mean of the others stands in.
 std::vector<int> shares(int samples, const std::vector<double>& speeds);
 /// Whether `wanted` shares are so much faster than `counts` that a change is worth it.
 bool worth_a_change(const std::vector<int>& wanted, const std::vector<int>& counts, const std::vector<double>& speeds);

@@ -10,12 +10,12 @@
 
 namespace mayfly {
 
-/// The connections to the workers, and to operators, who are no part of the run and ask something of it. Whoever does
-/// not prove that it belongs to the run is turned away unheard; then it must say a proper Hello.
+/// The connections to the workers, and to operators, who are no part of the run and ask something of it. A process
+/// that does not prove that it belongs to the run is turned away unheard; then it must say a proper Hello.
 class Desk {
  public:
   struct Calls {
-    /// Somebody of the run: what it is told, or why it is not wanted. Called before the connection counts.
+    /// A process of the run: what it is told, or why it is not wanted. Called before the connection counts.
     std::function<Result<Welcome>(const Hello&)> hello{};
     /// The worker is connected; for what must be sent to it first.
     std::function<void(WorkerId, const Hello&)> connected{};
@@ -23,7 +23,7 @@ class Desk {
     std::function<void(WorkerId)> closed{};
     /// What an operator asks, and what he is answered.
     std::function<ToOperator(const FromOperator&)> order{};
-    /// Somebody could not be let in.
+    /// A connection could not be let in.
     std::function<void(const std::string& why)> failed{};
   };
   static Result<std::unique_ptr<Desk>> open(Loop& loop, const std::string& address, std::uint16_t port,

@@ -27,6 +27,7 @@ void Fleet::begin(Seconds now) {
 
 void Fleet::close() {
   closed_ = true;
+  // Machines that were told to leave, and do not, are still ended in time: they cost money.
   std::erase_if(tasks_, [](const auto& entry) { return entry.second.kind != Task::Kind::end; });
   wishes_.orders.clear();
 }
@@ -230,6 +231,7 @@ void Fleet::perform(Seconds now, const Task& task) {
     case Task::Kind::fill:
       return fill(now);
     case Task::Kind::refill:
+      // By what is missing now, not by what was lost: machines may have been acquired meanwhile, or others lost.
       if (task.role.server && count(true) < options_.servers) order(now, options_.server);
       if (!task.role.server && count(false) < options_.workers) order(now, next_role());
       return;

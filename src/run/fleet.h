@@ -15,7 +15,7 @@ namespace mayfly {
 
 /// Which machines a run wants: so many workers and servers, each replaced a while after it is lost, or as soon as it is
 /// known to go; a machine with a lifetime gets a successor before its end; refused orders are tried again ever more
-/// rarely. Says what to ask of an engine and hears what the engine sees. Reads no clock and asks nobody itself.
+/// rarely. Says what to ask of an engine and hears what the engine sees. Reads no clock and asks no engine itself.
 class Fleet {
  public:
   struct Options {
@@ -67,7 +67,7 @@ class Fleet {
   bool priced(const MachineKind& kind, UsdPerHour price);
   /// Its worker has said its first word, and goes by this name.
   void greeted(int launch, int worker);
-  /// Its worker is ready to train: whoever it succeeds may go.
+  /// Its worker is ready to train: the machine it succeeds may go.
   void settled(int launch);
   /// It had its notice: another is ordered now, not when it is gone.
   void leaves(Seconds now, int launch);

@@ -81,6 +81,7 @@ void MeshCrew::roll_back(const std::string& checkpoint, std::int64_t sample, Led
 }
 
 void MeshCrew::form(int source, bool from_checkpoint, const std::string& checkpoint) {
+  // A step that was not committed never happened: its samples are leased again.
   ledger_.give_back_all();
   lease_.reset();
   counts_.clear();
@@ -91,6 +92,7 @@ void MeshCrew::form(int source, bool from_checkpoint, const std::string& checkpo
   untold_ = false;
   phase_ = Phase::gathering;
   ++formation_;
+  // After a roll-back all take the source's: weights of as many samples may be of another history.
   std::vector<int> receivers;
   for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank) {
     const auto found = holdings_.find(ranks_[static_cast<std::size_t>(rank)]);
@@ -161,6 +163,7 @@ void MeshCrew::join(WorkerId from, const Formed& message) {
   formed_.insert(from);
   if (formed_.size() < ranks_.size()) return;
   for (const WorkerId worker : ranks_) holdings_[worker].sample = sample_;
+  // A mesh cannot shrink: without the guest, which may be taken at any moment, it is another formation.
   if (guest_) {
     send(*guest_, Halt{formation_});
     form_again();
@@ -182,6 +185,7 @@ std::optional<MeshCrew::Step> MeshCrew::count(WorkerId from, const StepDone& mes
   reports_[from] = message;
   Holding& holding = holdings_[from];
   const int samples = counts_[static_cast<std::size_t>(rank_of(from))];
+  // Waiting for data counts as computing: a worker with slow storage should get fewer samples, too.
   if (message.compute_s > 0 && samples > 0) {
     holding.speed.add(samples, message.compute_s + message.wait_s.value_or(0));
   }
@@ -190,6 +194,7 @@ std::optional<MeshCrew::Step> MeshCrew::count(WorkerId from, const StepDone& mes
 }
 
 MeshCrew::Step MeshCrew::finished_step() const {
+  // The sums are the same bits at all workers, so one report says the loss; those of validation are with rank 0 alone.
   const StepDone& first = reports_.at(ranks_[0]);
   Step step{.generation = generation_,
             .range = *lease_,
@@ -245,6 +250,7 @@ void MeshCrew::go_on(std::int64_t end, bool evaluate) {
 void MeshCrew::split(int samples) {
   std::vector<double> speeds;
   for (const WorkerId worker : ranks_) speeds.push_back(holdings_[worker].speed.value());
+  // Other counts mean other samples for each worker, and what its loader has read ahead is dropped: changed seldom.
   const bool same = std::accumulate(counts_.begin(), counts_.end(), 0) == samples && counts_.size() == ranks_.size();
   if (same && ++steps_since_split_ < kStepsBetweenSplits) return;
   const auto wanted = shares(samples, speeds);
@@ -254,6 +260,7 @@ void MeshCrew::split(int samples) {
 }
 
 bool MeshCrew::write_checkpoint() {
+  // Before it has heard that a step counts, the writer has not applied it: the checkpoint would be behind.
   checkpoint_wanted_ = phase_ != Phase::training || broken_ || untold_;
   if (checkpoint_wanted_) return false;
   writer_ = ranks_[0];
@@ -277,6 +284,7 @@ std::string MeshCrew::record() const { return std::to_string(finished() ? format
 void MeshCrew::restore(const std::string& record, std::int64_t committed) {
   sample_ = committed;
   committed_in_ = parse_integer(record).value_or(-1);
+  // Workers in a mesh commit samples in their order, so the count is the whole ledger.
   if (committed > 0) ledger_ = *Ledger::restored({{0, committed}});
 }
 

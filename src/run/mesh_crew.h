@@ -7,9 +7,9 @@
 
 namespace mayfly {
 
-/// Workers that add up their gradients among themselves. A formation is one mesh of workers: it is gathered (everyone
-/// says where it can be reached), joined (everyone is connected and holds the state) and then trains step by step until
-/// a member goes or the mesh breaks.
+/// Workers that add up their gradients among themselves. A formation is one mesh of workers: it is gathered (each says
+/// where it can be reached), joined (all are connected and hold the state) and then trains step by step until a member
+/// goes or the mesh breaks.
 class MeshCrew final : public Crew {
  public:
   /// `formation`: the last number that was ever used.
@@ -70,7 +70,7 @@ class MeshCrew final : public Crew {
   std::int64_t generation_ = 0;
   Phase phase_ = Phase::idle;
   bool broken_ = false;
-  bool untold_ = false;  ///< a step was committed, and nobody has heard of it
+  bool untold_ = false;  ///< a step was committed, and no worker has heard of it
   bool checkpoint_wanted_ = false;
   std::optional<WorkerId> writer_{};  ///< was asked for a checkpoint and has not answered
   std::vector<WorkerId> members_{};   ///< as assigned
@@ -82,7 +82,7 @@ class MeshCrew final : public Crew {
   std::optional<SampleRange> lease_{};
   std::vector<int> counts_{};  ///< of the lease, by rank
   int steps_since_split_ = 0;
-  std::map<WorkerId, Holding> holdings_{};  ///< of everyone alive
+  std::map<WorkerId, Holding> holdings_{};  ///< of every worker alive
   std::map<WorkerId, std::string> addresses_{};
   std::set<WorkerId> formed_{};
   std::map<WorkerId, StepDone> reports_{};

@@ -32,7 +32,7 @@ struct MeshStage {
     }
     return result;
   }
-  /// Everyone in the formation comes and joins.
+  /// All workers of the formation come and join.
   void stand() {
     const auto ranks = crew.ranks();
     for (const WorkerId worker : ranks) crew.hear(worker, Reachable{crew.formation(), "at " + std::to_string(worker)});
@@ -193,7 +193,7 @@ TEST(MeshCrew, ACheckpointIsAskedForAgainWhereItsWriterGoes) {
   const auto asked = stage.of<WriteCheckpoint>();
   ASSERT_EQ(asked.size(), 2);
   EXPECT_EQ(asked[1].first, 2);
-  // It answers: whoever goes now takes nothing along.
+  // It answers: a writer that goes now takes nothing along.
   stage.crew.hear(2, CheckpointWritten{});
   stage.crew.arrived(3);
   stage.crew.gone(2);

@@ -44,6 +44,7 @@ Result<RunSummary> Runner::run() {
   pulse();
   if (!session_->over()) loop_.run();
   journal_.flush();
+  // What is being published is finished first: the summary is of the newest checkpoint.
   vault_.reset();
   if (session_->failure()) write_last_status(nullptr);
   if (session_->ended() == RunEnd::unable) return RunSummary{.end = RunEnd::unable, .failure = *session_->failure()};
@@ -61,7 +62,7 @@ Result<std::string> Runner::kept_token() {
   const auto kept = load_text(path);
   const auto token = kept ? std::string(trimmed(*kept)) : fresh_token(inputs_.interface != "lo");
   if (!token) return unexpected(token.error());
-  const mode_t others = ::umask(077);  // whoever reads the token may join the run
+  const mode_t others = ::umask(077);  // a process that reads the token may join the run
   const auto saved = save_text(path, *token + "\n");
   ::umask(others);
   if (!saved) return unexpected(saved.error());
@@ -111,6 +112,8 @@ Result<void> Runner::open_desk(const std::string& token) {
                           return answer;
                         },
                     .failed = [this](const std::string& why) { not_let_in(why); }};
+  // The port of before, at which workers of an earlier controller knock; any other where that one is taken and the
+  // user asked for none.
   const auto before = inputs_.port > 0 ? inputs_.port : parse_integer(store_.noted("port").value_or("0")).value_or(0);
   auto desk = Desk::open(loop_, inputs_.address, static_cast<std::uint16_t>(before), *credentials, calls);
   if (!desk && before > 0 && inputs_.port == 0) desk = Desk::open(loop_, inputs_.address, 0, *credentials, calls);
@@ -197,11 +200,11 @@ void Runner::not_let_in(const std::string& why) {
 }
 
 void Runner::perform() {
-  if (std::exchange(performing_, true)) return;  // whoever is at it does this too
+  if (std::exchange(performing_, true)) return;  // the call that is at it does this too
   for (auto acts = session_->acts(); !acts.empty(); acts = session_->acts()) {
     for (const Act& act : acts) {
       const auto done = std::visit([this](const auto& a) { return perform(a); }, act);
-      // What a run that has failed already cannot write down is lost anyway; everyone must still be sent home.
+      // What a run that has failed already cannot write down is lost anyway; its workers must still be sent home.
       if (done || session_->failure()) continue;
       session_->fail_run(now(), done.error().message);
       break;  // nothing may follow from what is not written down
@@ -214,6 +217,7 @@ void Runner::perform() {
 void Runner::watch_clock() {
   const auto due = session_->due();
   if (!due || session_->over()) return alarm_.cancel();
+  // Most acts do not move it.
   if (alarm_at_ == due) return;
   alarm_at_ = due;
   alarm_.start(std::max(Seconds(0), *due - now()), [this] {
@@ -306,6 +310,7 @@ Result<void> Runner::perform(const List&) {
                       {"front", ::getppid()},
                       {"workers", workers},
                       {"servers", servers}};
+  // A run does not fail for a list that it does not read itself.
   static_cast<void>(save_text(inputs_.directory / "processes.json", document.dump() + "\n"));
   return {};
 }

@@ -68,7 +68,7 @@ class Runner {
   Journal journal_;
   StatusFile status_;
   Loop loop_{};
-  Clock::time_point zero_ = Clock::now();  ///< of the run's time, which stands still while nobody drives it
+  Clock::time_point zero_ = Clock::now();  ///< of the run's time, which stands still while no process drives it
   std::unique_ptr<Desk> desk_{};
   std::unique_ptr<LocalEngine> engine_{};
   std::unique_ptr<Session> session_{};

@@ -11,6 +11,7 @@ namespace mayfly {
 
 void ServerCrew::server_ready(WorkerId server, const std::string& address) {
   servers_[server] = {.address = address, .alive = true};
+  // For a standby, too: pushes in hand do not go to it. docs/decisions/0009-parameter-servers.md
   if (phase_ != Phase::idle) arrange();
 }
 
@@ -45,7 +46,7 @@ void ServerCrew::gone(WorkerId worker) {
 
 bool ServerCrew::stands(WorkerId worker) const {
   if (const auto found = servers_.find(worker); found != servers_.end()) return found->second.stands;
-  // Whoever is to go finishes what it has in hand.
+  // A worker that is to go finishes what it has in hand.
   const auto hand = hands_.find(worker);
   if (hand != hands_.end() && hand->second.lease) return true;
   return std::find(members_.begin(), members_.end(), worker) != members_.end();
@@ -79,7 +80,7 @@ bool ServerCrew::all_shards_held() const {
   return true;
 }
 
-/// Somebody who stays holds the same.
+/// A server that stays holds the same.
 bool ServerCrew::has_heir(const Server& server) const {
   return std::any_of(servers_.begin(), servers_.end(), [&](const auto& entry) {
     return !entry.second.leaving && entry.second.shard == server.shard && holds(entry.second);
@@ -105,6 +106,7 @@ void ServerCrew::server_leaves(WorkerId server) {
   if (found == servers_.end()) return;
   found->second.leaving = true;
   if (phase_ != Phase::training || !somebody_can_go()) return;
+  // A new formation now would throw away what workers have in hand: it is let count first.
   parting_ = true;
   give_leases();
 }
@@ -125,6 +127,7 @@ bool ServerCrew::assign(const Assign& command) {
     if (!stands(worker)) hand.attached = false;
   }
   if (phase_ == Phase::idle || phase_ == Phase::waiting) return arrange();
+  // Servers that stand go on: workers come and go within a formation.
   if (stateless()) return false;
   if (phase_ == Phase::training) {
     for (const WorkerId worker : members_) attach(worker);
@@ -134,6 +137,7 @@ bool ServerCrew::assign(const Assign& command) {
 
 bool ServerCrew::form_again() {
   if (server_broken_ || phase_ != Phase::training) return arrange();
+  // Only some workers are broken: the others stay attached, and keep what they have in hand.
   broken_ = false;
   for (const WorkerId worker : members_) attach(worker);
   return true;
@@ -144,11 +148,13 @@ void ServerCrew::roll_back(const std::string& checkpoint, std::int64_t sample, L
   ledger_ = std::move(ledger);
   checkpoint_ = checkpoint;
   commits_.clear();
+  // Updates that are taken back make no push stale.
   while (!history_.empty() && history_.back() > sample) history_.pop_back();
   arrange();
 }
 
 void ServerCrew::pause() {
+  // Servers stay in formation, so that the next assignment can go on at once.
   forget_all();
   for (const WorkerId worker : members_) {
     send(worker, Halt{formation_});
@@ -166,13 +172,14 @@ bool ServerCrew::arrange() {
   parting_ = false;
   phase_ = Phase::waiting;
   for (auto& [worker, hand] : hands_) hand.attached = false;
+  // Before the first update nothing is lost: every server can make the first weights.
   if (sample_ == 0 && !checkpoint_ && !all_shards_held()) checkpoint_ = "";
   if (!checkpoint_ && !all_shards_held()) return false;
   if (place_servers()) serve();
   return true;
 }
 
-/// Those who hold a shard keep it; the others fill the gaps. Whoever is to go stands only where nobody else holds its
+/// Servers that hold a shard keep it; the others fill the gaps. One that is to go stands only where no other holds its
 /// shard so far. False where a shard is left without a server.
 bool ServerCrew::place_servers() {
   const int shards = options_.servers.count;
@@ -191,6 +198,7 @@ bool ServerCrew::place_servers() {
   }
   for (auto& [id, server] : servers_) {
     if (server.stands || !server.alive || server.leaving) continue;
+    // Every shard has a server before any has a standby.
     const auto fewest = std::min_element(held.begin(), held.end());
     if (*fewest <= options_.servers.standby) hand(server, static_cast<int>(fewest - held.begin()));
   }
@@ -205,11 +213,13 @@ void ServerCrew::serve() {
   for (const auto& [worker, hand] : hands_) send(worker, Halt{formation_});
   ++formation_;
   phase_ = Phase::gathering;
+  // The others keep their copies for the formation that ends here: the writer may not get them any more.
   if (writer_) save_wanted_ = true;
   writer_.reset();
   for (auto& [id, server] : servers_) {
     if (!server.stands) continue;
     const bool has = holds(server);
+    // Before Serve, with which a server forgets the staged pushes that these commits are of.
     if (has) catch_up(id, server);
     Serve word{.formation = formation_, .shard = *server.shard, .shards = options_.servers.count, .sample = sample_};
     if (checkpoint_) {
@@ -242,6 +252,7 @@ void ServerCrew::server_formed(WorkerId id, const Formed& message) {
   for (auto& [other, one] : servers_) {
     if (one.stands) one.sample = sample_;
   }
+  // All servers are at this state: no older commit can have been missed.
   checkpoint_.reset();
   commits_.clear();
   phase_ = Phase::training;
@@ -285,6 +296,7 @@ std::vector<WorkerId> ServerCrew::awaited() const {
 }
 
 bool ServerCrew::write_checkpoint() {
+  // One at a time: a server keeps one copy for it, and the next would replace that.
   save_wanted_ = phase_ != Phase::training || writer_;
   if (save_wanted_) return false;
   std::vector<WorkerId> savers(static_cast<std::size_t>(options_.servers.count), -1);
@@ -298,6 +310,7 @@ bool ServerCrew::write_checkpoint() {
   for (const SampleRange& range : ledger_.committed())
     word.ledger.insert(word.ledger.end(), {range.first, range.count});
   writer_ = savers[0];
+  // Each server reads this behind the same commits, so the copies are of one state.
   for (const WorkerId saver : savers) {
     word.addresses = saver == writer_ ? addresses : std::vector<std::string>{};
     send(saver, word);

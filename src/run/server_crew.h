@@ -17,8 +17,8 @@ namespace mayfly {
 /// decides whether it counts, and a worker that is lost afterwards takes nothing along.
 ///
 /// When a server goes, another of its shard (a standby) holds the same, and a new formation begins there: what was in
-/// hand is computed again, what was committed stays. Without one nobody holds the state: stateless(). A server that is
-/// known to go soon stays until another holds its shard and nobody has anything in hand.
+/// hand is computed again, what was committed stays. Without one no server holds the state: stateless(). A server that
+/// is known to go soon stays until another holds its shard and no worker has anything in hand.
 class ServerCrew final : public Crew {
  public:
   struct Options {
@@ -72,7 +72,7 @@ class ServerCrew final : public Crew {
 
  private:
   enum class Phase {
-    idle,       ///< nobody is assigned
+    idle,       ///< no worker is assigned
     waiting,    ///< for servers that are not there
     gathering,  ///< servers take their shards
     training,
@@ -136,7 +136,7 @@ class ServerCrew final : public Crew {
   Phase phase_ = Phase::idle;
   bool broken_ = false;
   bool server_broken_ = false;               ///< a server of the formation cannot go on in it
-  bool parting_ = false;                     ///< a new formation begins as soon as nobody has anything in hand
+  bool parting_ = false;                     ///< a new formation begins as soon as no worker has anything in hand
   std::optional<std::string> checkpoint_{};  ///< servers start from it; empty: from the first weights
   std::vector<WorkerId> members_{};          ///< as assigned
   std::int64_t sample_ = 0;                  ///< committed
@@ -151,7 +151,7 @@ class ServerCrew final : public Crew {
   std::int64_t last_lease_ = 0;
   std::map<std::int64_t, Given> leases_{};  ///< out or staged, of this formation
   // bsp: the step in hand.
-  std::deque<SampleRange> open_{};  ///< its parts that nobody has
+  std::deque<SampleRange> open_{};  ///< its parts that no worker has
   std::int64_t step_samples_ = 0;
   std::vector<std::int64_t> to_commit_{};  ///< returned by hear()
   std::deque<Commit> commits_{};           ///< the last ones, oldest first

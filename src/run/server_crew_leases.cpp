@@ -113,6 +113,7 @@ std::optional<Crew::Step> ServerCrew::count(WorkerId from, const Pushed& message
     return look;
   }
   ++hand.updates;
+  // Waiting for data counts as computing: a worker with slow storage should get fewer samples, too.
   if (message.compute_s > 0)
     hand.speed.add(static_cast<double>(given.range.count), message.compute_s + message.wait_s.value_or(0));
   if (!waits()) {
@@ -123,7 +124,7 @@ std::optional<Crew::Step> ServerCrew::count(WorkerId from, const Pushed& message
                      return entry.second.range.count == 0 || entry.second.pushed.has_value();
                    });
   if (!all) {
-    give_leases();  // a part that somebody left behind
+    give_leases();  // a part that another worker left behind
     return std::nullopt;
   }
   to_commit_.clear();
@@ -177,6 +178,7 @@ void ServerCrew::commit() {
   }
   loss_ = losses / static_cast<double>(word.sample - word.from);
   sample_ = word.sample;
+  // Taken for told: a server that comes back without it is told again, from commits_.
   for (auto& [id, server] : servers_) {
     if (server.stands) server.sample = sample_;
   }
@@ -198,6 +200,7 @@ void ServerCrew::give_leases() {
   if (parting_ && leases_.empty() && open_.empty()) return part();
   for (const WorkerId worker : idle()) {
     if (waits()) {
+      // While parting, parts that were left behind are still given out: the step in hand is to count.
       if (open_.empty() && !parting_ && !mid_update() && all_attached()) plan_step();
       if (open_.empty()) break;
       const SampleRange part = open_.front();
@@ -208,9 +211,11 @@ void ServerCrew::give_leases() {
     if (parting_ || !may_start(hands_.at(worker))) continue;
     const int batch = batch_of(worker);
     const SampleRange range = ledger_.lease(batch, end_);
+    // By the job's batch, not by its own: every sample weighs the same, whichever worker computes it.
     if (range.count > 0) give(worker, range, static_cast<double>(range.count) / options_.batch);
   }
   if (!evaluate_ || parting_) return;
+  // No lease has taken the look at the validation set along: a worker without samples gets it alone.
   const auto free = idle();
   if (!free.empty()) give(free.front(), {.first = sample_}, 0);
 }
@@ -247,7 +252,7 @@ void ServerCrew::give(WorkerId worker, SampleRange range, double share) {
   send(worker, word);
 }
 
-/// Somebody else gets it.
+/// Another worker gets it.
 void ServerCrew::take_back(std::int64_t lease) {
   const auto found = leases_.extract(lease);
   if (found.empty()) return;
@@ -260,6 +265,7 @@ void ServerCrew::take_back(std::int64_t lease) {
   }
   if (given.range.count == 0) return;
   send_servers(Forget{.formation = formation_, .leases = {lease}});
+  // The step in hand is made of these very samples: its other parts may be staged already.
   if (waits()) {
     open_.push_back(given.range);
   } else {
@@ -357,12 +363,13 @@ void ServerCrew::restore(const std::string& record, std::int64_t committed) {
   for (const Json& one : json.value("servers", Json::array())) {
     Server server{.address = one.value("address", "")};
     if (const int shard = one.value("shard", -1); shard >= 0) server.shard = shard;
+    // Not alive yet: it comes back and says what it holds, or is lost.
     servers_[one.value("server", 0)] = server;
   }
   std::vector<SampleRange> ranges;
   for (const Json& range : json.value("ledger", Json::array())) ranges.push_back({range[0], range[1]});
   auto ledger = Ledger::restored(std::move(ranges));
-  // Written before a roll-back that the store knows of: nobody holds what follows from it.
+  // Written before a roll-back that the store knows of: no server holds what follows from it.
   if (!ledger || ledger->samples() != committed) return servers_.clear();
   ledger_ = *std::move(ledger);
   for (const Json& one : json.value("commits", Json::array())) {

@@ -92,11 +92,13 @@ void Session::commit(const Crew::Step& step) {
   const TimedEvent event{now_, StepCommitted{.generation = step.generation,
                                              .first_sample = progress_of(step.range.first),
                                              .samples = progress_of(step.range.count)}};
+  // Stored in one transaction with the event: a crash must not leave the ledger of another step.
   const std::string before = std::exchange(crew_record_, crew_->record());
   const bool news = crew_record_ != before;
   const Reaction reaction = controller_.step(event.time, event.event);
-  // Before anything follows: whoever hears of the step may apply it.
+  // Before anything follows: a worker that hears of the step may apply it.
   act(Record{event, reaction.records, news ? "crew" : "", news ? crew_record_ : ""});
+  // A step that the controller does not accept, such as one of an earlier generation, never happened.
   const bool counts = whole_samples(controller_.committed()) == step.range.end();
   if (counts) {
     unable_in_a_row_ = 0;
@@ -105,6 +107,7 @@ void Session::commit(const Crew::Step& step) {
     learn(step, store_time_);
   }
   obey(reaction.commands);
+  // No step is in hand: a change of members costs none now.
   const bool told = !held_.empty();
   tell_held();
   if (!counts) return;
@@ -176,6 +179,7 @@ void Session::obey(const std::vector<Command>& commands) {
 
 void Session::obey(const Assign& command) {
   assigned_ = command;
+  // Carried out by begin_training(), when it is known which of the members are back.
   if (phase_ == Phase::attaching) return;
   stateless_ = !crew_->assign(command);
   if (stateless_) seek_state();
@@ -185,7 +189,7 @@ void Session::obey(const Assign& command) {
 void Session::obey(const Pause&) {
   assigned_.reset();
   stateless_ = false;
-  // Nobody may be left who holds the state.
+  // Afterwards perhaps no worker is left that holds the state.
   const bool time = crew_->has_servers() || crew_->ranks().empty() || can_save(crew_->ranks().front());
   if (crew_->training() && !saving_.holds(crew_->sample()) && time) {
     crew_->go_on(crew_->sample());  // what is committed is applied first
@@ -211,6 +215,7 @@ void Session::obey(const Acquire& command) {
 
 void Session::obey(const Release& command) {
   if (saving_.asked()) {
+    // It may be the one that writes, or the last that holds the state.
     to_release_.push_back(command.worker);
   } else {
     dismiss(command.worker, "released");
@@ -226,7 +231,7 @@ void Session::obey(const Finish& command) {
 
 void Session::obey(const Wake& command) { alarms_[Alarm::wake] = command.at; }
 
-/// The same once more, after a connection broke without anybody being lost.
+/// The same once more, after a connection broke without a member being lost.
 void Session::stand_again() {
   stateless_ = !crew_->form_again();
   if (stateless_) seek_state();
@@ -247,7 +252,7 @@ void Session::seek_state() {
 void Session::sought(Seconds now, const FoundCheckpoint& found) {
   at(now);
   seeking_ = false;
-  // Somebody who holds the state may have come meanwhile, or nobody is assigned any more.
+  // A worker that holds the state may have come meanwhile, or none is assigned any more.
   if (!stateless_ || !assigned_ || phase_ == Phase::ending) return;
   // What was found may have been removed since, in favour of a newer one.
   if (seek_after_ != publishes_) {
@@ -271,7 +276,7 @@ void Session::roll_back(const FoundCheckpoint& found) {
   if (whole_samples(controller_.committed()) != sample) {
     // The state went with the servers, so the machines begin anew, and a checkpoint is looked for again.
     if (crew_->has_servers()) return tell(StateLost{controller_.generation()});
-    // They have trained in this generation, so they should hold what they made: whoever does not is broken.
+    // They have trained in this generation, so they should hold what they made: one that does not is broken.
     for (const WorkerId worker : std::vector<WorkerId>(assigned_->members)) lose(worker, "holds no state");
     return;
   }
@@ -286,7 +291,8 @@ void Session::roll_back(const FoundCheckpoint& found) {
   stateless_ = false;
   crew_->roll_back(found.checkpoint ? found.checkpoint->path.string() : "", sample, *std::move(ledger));
   crew_->go_on(end_sample());
-  // Whoever wrote it, or whoever was told, may have died before the controller heard of it; of the last one it must.
+  // The process that wrote it, or the one that was told, may have died before the controller heard of it; of the last
+  // one it must.
   if (whole_samples(controller_.checkpointed()) < sample) tell(CheckpointDone{progress_of(sample)});
 }
 

@@ -48,14 +48,14 @@ class Session {
   // The beginning.
 
   /// What an earlier process has stored, before anything else. Nothing of it where the run is new. Returns the run's
-  /// time, which stands still while nobody drives it.
+  /// time, which stands still while no process drives it.
   Seconds restore(const std::vector<std::string>& lines, const Notes& notes);
   /// After it, and once the engine has been asked to adopt what the fleet has kept.
   void begin(Seconds now);
 
   // What workers and servers do.
 
-  /// Somebody of the run: what it is told, or why it is not wanted. What it writes down must succeed first.
+  /// A process of the run: what it is told, or why it is not wanted. What it writes down must succeed first.
   Result<Welcome> hello(Seconds now, const Hello& hello);
   void connected(Seconds now, WorkerId worker, const Hello& hello);
   void hear(Seconds now, WorkerId worker, const FromMember& message);
@@ -105,7 +105,7 @@ class Session {
     attaching,  ///< workers of an earlier controller are waited for
     training,
     saving,  ///< stopped: a last checkpoint is being written
-    ending,  ///< everyone is told to leave
+    ending,  ///< all members are told to leave
   };
   enum class Alarm {
     pulse,
@@ -170,7 +170,7 @@ class Session {
   void check_checkpoint();
   /// Whether there is still something to save.
   void check_saving();
-  /// Servers that will be taken with what nobody else holds.
+  /// Servers that will be taken with what no server that stays holds.
   void check_last_holders();
   void let_leavers_go();
   /// Before this one is taken.
@@ -190,7 +190,7 @@ class Session {
   void obey(const Checkpoint&);
   void obey(const Finish& command);
   void obey(const Wake& command);
-  /// Nobody holds the state: a checkpoint is looked for, and roll_back() follows.
+  /// No member holds the state: a checkpoint is looked for, and roll_back() follows.
   void seek_state();
   void roll_back(const FoundCheckpoint& found);
   void stand_again();
@@ -221,7 +221,7 @@ class Session {
   Accounts accounts_{};
   std::optional<Guard> guard_{};  ///< as soon as the size of an epoch is known
   Phase phase_ = Phase::attaching;
-  std::map<WorkerId, Member> members_{};      ///< everyone welcomed and not gone
+  std::map<WorkerId, Member> members_{};      ///< all welcomed and not gone
   std::map<WorkerId, Fed> fed_{};             ///< what each has said last, those that are gone included
   std::map<WorkerId, std::string> caches_{};  ///< that an earlier process has noted
   WorkerId last_worker_ = 0;
@@ -229,7 +229,7 @@ class Session {
   std::optional<Assign> assigned_{};
   std::optional<std::int64_t> target_{};
   std::int64_t epoch_ = 0;       ///< samples; 0: no worker has said so far
-  bool stateless_ = false;       ///< nobody holds the state: a checkpoint is being looked for
+  bool stateless_ = false;       ///< no member holds the state: a checkpoint is being looked for
   bool seeking_ = false;         ///< the vault has been asked
   std::int64_t publishes_ = 0;   ///< asked for
   std::int64_t seek_after_ = 0;  ///< publishes that the vault knew of when it was asked

@@ -56,6 +56,7 @@ Seconds Session::restore(const std::vector<std::string>& lines, const Notes& not
     }
     at(event->time);
     const Reaction reaction = controller_.step(event->time, event->event);
+    // The journal is written anew from what was stored.
     act(Record{.event = *event, .lines = reaction.records, .stored = true});
     if (const auto* joined = std::get_if<Joined>(&event->event)) {
       last_worker_ = std::max(last_worker_, joined->worker);
@@ -70,6 +71,7 @@ Seconds Session::restore(const std::vector<std::string>& lines, const Notes& not
       if (const auto* asked = std::get_if<Wake>(&command)) obey(*asked);
     }
   }
+  // It is carried out once more, and the steps since then stay.
   if (assigned_) assigned_->next_sample = controller_.committed();
   const Json counts = Json::parse(notes.contains("accounts") ? noted("accounts") : "{}", nullptr, false);
   if (counts.is_object())
@@ -127,6 +129,7 @@ void Session::begin_training() {
   const bool all_here = assigned_ && std::all_of(assigned_->members.begin(), assigned_->members.end(),
                                                  [&](WorkerId worker) { return crew_->alive(worker); });
   if (all_here && controller_.generation() == before) obey(Assign(*assigned_));
+  // Newcomers only now: the controller has heard which of the others are gone.
   tell_held();
   tell(Tick{});
   if (std::exchange(signals_seen_, 0) > 0) {
@@ -141,6 +144,7 @@ void Session::pass(Seconds now) {
     const auto next = std::min_element(alarms_.begin(), alarms_.end(),
                                        [](const auto& a, const auto& b) { return a.second < b.second; });
     if (next == alarms_.end() || next->second > now_) break;
+    // One at a time, with its letters: what follows from it may cancel the next.
     const Alarm alarm = next->first;
     alarms_.erase(next);
     ring(alarm);
@@ -191,7 +195,7 @@ void Session::deliver() {
     formation_seen_ = crew_->formation();
     formation_time_ = now_;
     workers_seen_ = 0;
-    // Before anybody hears of it: the number must not be used again.
+    // Before a worker or server hears of it: the number must not be used again.
     note("formation", std::to_string(formation_seen_));
     note_crew();
   }
@@ -214,7 +218,7 @@ void Session::attend_fleet() {
 
 void Session::pulse() {
   ring(Alarm::pulse, kPulse);
-  // Whoever was held up itself has not read what the others said meanwhile.
+  // A process that was held up itself has not read what the others said meanwhile.
   const bool held_up = now_ - std::exchange(pulsed_, now_) > 2 * kPulse;
   if (!held_up) check_silence();
   check_formation();
@@ -234,6 +238,7 @@ void Session::let_leavers_go() {
 }
 
 void Session::check_silence() {
+  // Those that do not come back are found by begin_training().
   if (phase_ == Phase::attaching) return;
   std::vector<WorkerId> silent;
   for (const auto& [worker, member] : members_) {
@@ -253,6 +258,7 @@ void Session::check_formation() {
   if (crew_->training() || age < kFormationPatience) return;
   const auto awaited = crew_->awaited();
   formation_time_ = now_;
+  // Where some came, those that did not are at fault; where no worker of a mesh did, hardly all of them.
   if (awaited.size() < crew_->ranks().size()) {
     for (const WorkerId worker : awaited) lose(worker, "did not come into formation");
   } else if (!awaited.empty()) {
@@ -270,7 +276,7 @@ void Session::check_saving() {
   if (phase_ != Phase::saving || ended_) return;
   const bool nobody =
       std::none_of(members_.begin(), members_.end(), [](const auto& entry) { return entry.second.joined; });
-  // Whoever held more than the newest checkpoint is lost, and nobody comes any more.
+  // The workers that held more than the newest checkpoint are lost, and no newcomer is let in.
   if (nobody || saving_.holds(crew_->sample())) end(RunEnd::stopped);
 }
 
@@ -318,9 +324,10 @@ void Session::end(RunEnd how) {
   const auto all = members_;
   for (const auto& [worker, member] : all) {
     dismiss(worker, "the run has ended");
+    // For the account of money, and so that a later process does not wait for it.
     if (member.joined && !member.server && !controller_.finished()) tell(Lost{worker});
   }
-  // Whoever has not said Hello yet is nobody's and holds nothing.
+  // A machine that has not said Hello yet is no member's and holds nothing.
   for (const auto& [launch, it] : fleet_.launches()) {
     if (!it.released) fleet_.end(launch);
   }

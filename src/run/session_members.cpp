@@ -27,6 +27,7 @@ Result<Welcome> Session::hello(Seconds now, const Hello& hello) {
   at(now);
   WorkerId worker = 0;
   if (hello.worker) {
+    // It counts as lost for good: others go on without it, and it might hold another history.
     if (!members_.contains(*hello.worker)) return mayfly::fail("its lease has ended");
     worker = *hello.worker;
   } else {
@@ -37,6 +38,7 @@ Result<Welcome> Session::hello(Seconds now, const Hello& hello) {
     if (fleet_.numbered(hello.launch) && fleet_.find(hello.launch) == nullptr)
       return mayfly::fail("its machine has been given up");
     worker = ++last_worker_;
+    // Before it is told: after a restart the name must not be given to another.
     note("worker", std::to_string(worker));
     members_[worker] = {.launch = hello.launch, .server = hello.role == "server", .since = now_};
   }
@@ -95,6 +97,7 @@ void Session::hear(Seconds now, WorkerId worker, const FromMember& message) {
                  [&](const Leaving& leaving) { on_leaving(worker, leaving); },
                  [&](const AtRisk& risk) { on_at_risk(worker, risk); }, [&](const Fed& fed) { fed_[worker] = fed; },
                  [&](const CheckpointWritten& written) {
+                   // From here on the vault may remove an older one that is just being sought.
                    ++publishes_;
                    act(Publish{written});
                  },
@@ -105,7 +108,7 @@ void Session::hear(Seconds now, WorkerId worker, const FromMember& message) {
                  Ignoring<void, Alive>{},                                        // it was heard: that is all
              },
              message);
-  // Whoever is unable is lost: a crew does not hear its last word.
+  // A worker that is unable is lost: a crew does not hear its last word.
   if (std::holds_alternative<Unable>(message)) return deliver();
   const auto step = crew_->hear(worker, message);
   if (step && step->range.count == 0) {
@@ -113,6 +116,7 @@ void Session::hear(Seconds now, WorkerId worker, const FromMember& message) {
   } else if (step) {
     commit(*step);
   } else if (crew_->training() && !held_.empty() && crew_->awaited().empty()) {
+    // Nothing is in hand, so no end of a step will come at which they could be told.
     tell_held();
   }
   deliver();
@@ -185,6 +189,7 @@ void Session::tell_neighbours() {
 }
 
 void Session::on_unable(WorkerId worker, const Unable& message) {
+  // Nothing was ever trained: the job is at fault rather than a machine.
   if (controller_.committed() == 0) {
     ended_ = RunEnd::unable;
     return fail(message.what);
@@ -231,6 +236,7 @@ void Session::closed(Seconds now, WorkerId worker) {
     lose(worker, "its process ended");
     return deliver();
   }
+  // No loss yet: a worker mends its line. Where it does not, its silence tells.
   found->second.closed = now_;
 }
 
@@ -241,6 +247,7 @@ void Session::seen(Seconds now, const Sighting& sight) {
   const Fleet::Launch was = *launch;
   fleet_.seen(now_, sight);
   if (sight.stage == Sighting::Stage::gone) {
+    // Before the member is forgotten: whether it had joined decides who counts its money.
     charge(was);
     note_fleet();
     machine_gone(sight.launch, sight.ending.value_or(Ending{}));
@@ -260,7 +267,6 @@ void Session::listed(Seconds now, const std::vector<Sighting>& all) {
   }
 }
 
-/// A machine that never joined was paid for all the same; of one that did the controller has counted the money.
 void Session::priced(Seconds now, const MachineKind& kind, UsdPerHour price) {
   at(now);
   // Of a run without prices nothing is known of what else it costs.
@@ -270,6 +276,7 @@ void Session::priced(Seconds now, const MachineKind& kind, UsdPerHour price) {
   deliver();
 }
 
+/// A machine that never joined was paid for all the same; of one that did the controller has counted the money.
 void Session::charge(const Fleet::Launch& launch) {
   const auto found = members_.find(launch.worker);
   const bool joined = launch.worker > 0 && (found == members_.end() || found->second.joined);
@@ -301,6 +308,7 @@ void Session::lose(WorkerId worker, const std::string& why) {
   const bool stood = crew_->stands(worker);
   members_.erase(found);
   crew_->gone(worker);
+  // Fenced before the controller hears of it: others will train its samples, and its word must not count any more.
   act(Cut{worker});
   // Its machine is paid for, and the controller will never hear of it.
   if (!member.joined) fleet_.greeted(member.launch, 0);

@@ -28,6 +28,7 @@ void Session::on_leaving(WorkerId worker, const Leaving& message) {
                   message.why ? fmt::format(" ({})", *message.why) : ""));
   fleet_.leaves(now_, member.launch);
   if (!member.joined) return;
+  // A longer step is given up: most of the time left is for the others to take over what it holds.
   if (!member.server) return tell_at_boundary(Notice{.worker = worker, .left = left}, left / 4);
   crew_->server_leaves(worker);
   check_last_holders();

@@ -109,8 +109,8 @@ void Simulation::gather(What how) {
   events_.push({now_ + (how == What::global_rendezvous ? setup_.global_rendezvous : setup_.local_rendezvous), how});
 }
 
-/// The time to gather is over. Of two timeouts the second finds nobody gathering and stops the training, until the next
-/// machine is ready.
+/// The time to gather is over. Of two timeouts the second finds no machine gathering and stops the training, until the
+/// next one is ready.
 void Simulation::gathered(What how) {
   for (const int machine : gathering_) {
     if (find(machine) == machines_.end()) return gather(how);

@@ -139,7 +139,7 @@ TEST(Replay, StopsWhenTheBudgetIsSpent) {
   }
 }
 
-// 2 machines for two minutes at 6 and then 12 USD/h: 2 * (0.1 + 0.2) USD, whoever steps through them.
+// 2 machines for two minutes at 6 and then 12 USD/h: 2 * (0.1 + 0.2) USD, whichever replay steps through them.
 TEST(Replay, PaysTheTracesPricesByEventAndByInterval) {
   const Job job = job_of("parcae-bert");
   const Series series{.changes = {{.time = Seconds(0), .added = 2, .available = 2}},

@@ -51,7 +51,7 @@ class DataLink {
  public:
   /// Not connected yet. The network, if one is emulated, is shared by all links of a process.
   DataLink(const Credentials& credentials, std::shared_ptr<EmulatedNetwork> network);
-  /// Takes the socket of somebody that came; nothing but prove() may be called first.
+  /// Takes the socket of a guest that came; nothing but prove() may be called first.
   DataLink(int socket, const Credentials& credentials, std::shared_ptr<EmulatedNetwork> network);
   ~DataLink();
   DataLink(const DataLink&) = delete;

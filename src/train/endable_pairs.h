@@ -8,7 +8,7 @@
 
 namespace mayfly {
 
-/// Which of gloo's buffers somebody may wait in, and whether that is over. Safe from any thread.
+/// Which of gloo's buffers a thread may wait in, and whether that is over. Safe from any thread.
 class OpenBuffers {
  public:
   /// Ends the waiting in all of them, now and later.
@@ -24,8 +24,8 @@ class OpenBuffers {
 };
 
 /// gloo's pairs with buffers in which all waiting can be ended. gloo's own ways leave some asleep: closeConnections()
-/// wakes nobody who waits for data, and a send that gloo's thread takes up just as the connection ends is in no list of
-/// those who are told. A wait that is ended throws.
+/// wakes no thread that waits for data, and a send that gloo's thread takes up just as the connection ends is in no
+/// list of those who are told. A wait that is ended throws.
 class EndablePairs final : public gloo::transport::Context {
  public:
   EndablePairs(std::shared_ptr<gloo::transport::Context> pairs, std::shared_ptr<OpenBuffers> open)

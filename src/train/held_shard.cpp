@@ -36,7 +36,7 @@ void HeldShard::apply(std::span<const std::span<const float>> pushes, std::int64
                       int workers) {
   {
     const std::lock_guard lock(mutex_);
-    moving_ = true;  // nobody begins to read; those who have begun go on
+    moving_ = true;  // no reader begins; those that have begun go on
   }
   move_readers_away();
   shard_->apply(pushes, step, workers);

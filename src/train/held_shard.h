@@ -22,21 +22,21 @@ struct ShardCopy {
 
 /// The shard that a server holds: read by many threads, moved by one, the owner's.
 ///
-/// Who reads sees one state from the first byte to the last, though a slow network may take seconds for it, and an
-/// update waits for nobody's network. So a reader goes by the live weights, without a copy, as long as no update
-/// comes; the update first makes one copy for all who are in the middle. Between synchronous steps nobody is, and
-/// nothing is copied.
+/// A reader sees one state from the first byte to the last, though a slow network may take seconds for it, and an
+/// update waits for no reader's network. So a reader goes by the live weights, without a copy, as long as no
+/// update comes; the update first makes one copy for all who are in the middle. Between synchronous steps no reader is,
+/// and nothing is copied.
 class HeldShard {
  public:
   class Reading;
-  /// Asked now and then while waiting: whether nobody wants the answer any more.
+  /// Asked now and then while waiting: whether the reader does not want the answer any more.
   using Gone = std::function<bool()>;
 
   // The owner's thread.
 
-  /// From now on only this formation is waited for; whoever waits for an earlier one gets an error.
+  /// From now on only this formation is waited for; a reader that waits for an earlier one gets an error.
   void await_formation(std::int64_t formation);
-  /// Takes the shard of the formation awaited, or nothing, and returns the one before, which nobody must be reading.
+  /// Takes the shard of the formation awaited, or nothing, and returns the one before, which must have no reader.
   std::unique_ptr<Shard> replace(std::unique_ptr<Shard> shard, std::int64_t sample);
   void apply(std::span<const std::span<const float>> pushes, std::int64_t sample, std::int64_t step, int workers);
   void keep_copy();

@@ -36,7 +36,7 @@ struct EmulatedNetwork {
   Lane in;
 };
 
-/// What adding up among so many takes at least: in a ring everyone sends 2 (n - 1) / n of the bytes.
+/// What adding up among so many workers takes at least: in a ring each sends 2 (n - 1) / n of the bytes.
 constexpr Seconds ring_time(Bytes size, int workers, BytesPerSecond rate) {
   return size * (2.0 * (workers - 1) / workers) / rate;
 }

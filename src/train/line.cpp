@@ -20,7 +20,7 @@ constexpr Seconds kFarewell{0.2};
 constexpr const char* kNoAnswer = "connected, but no answer";
 /// A rehearsal has no hour to wait.
 constexpr Seconds kDrillInterval{0.5};
-/// Whoever goes by itself is missed at once; whoever vanishes, only after a silence.
+/// A worker that goes by itself is missed at once; one that vanishes, only after a silence.
 constexpr Seconds kLastCall{1};
 constexpr Seconds kLeastTime{1};  ///< however little is left, some of it is used
 

@@ -33,7 +33,7 @@ Result<void> describe_script(const Welcome& welcome, TrainSpec& spec) {
 /// More than a segment of steps reads, less than a machine has.
 constexpr double kWarmCacheMb = 2000;
 
-/// Pages of a file that nobody has mapped.
+/// Pages of a file that no process has mapped.
 void forget_file(const std::filesystem::path& path) {
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) return;

@@ -142,8 +142,8 @@ void add_flags(CLI::App& command, Flags& flags) {
   command.add_option("--network", flags.network, "emulate a network of this rate each way, such as 125MB/s");
 }
 
-/// What makes LibTorch fast is read when it is loaded, which was before main(): set and started once more. Whoever
-/// starts workers by the hundred, as an engine does, sets it before.
+/// What makes LibTorch fast is read when it is loaded, which was before main(): set and started once more. A
+/// program that starts workers by the hundred, as an engine does, sets it before.
 void start_again_if_slow(char** argv) {
   bool missing = false;
   for (const auto& setting : mayfly::compute_settings(mayfly::compute_threads())) {

@@ -70,7 +70,7 @@ Result<void> guarded(const char* what, Work work) {
     return {};
   } catch (const std::exception& error) {
     std::string_view reason = error.what();
-    // "[.../pair.cc:598] Connection closed by peer": the place in gloo's source helps nobody.
+    // "[.../pair.cc:598] Connection closed by peer": the place in gloo's source helps no reader.
     if (const auto end = reason.find("] "); reason.starts_with("[") && end != reason.npos)
       reason.remove_prefix(end + 2);
     return fail("{}: {}", what, reason);
@@ -143,9 +143,9 @@ struct Mesh::Parts {
   template <class T>
   Result<void> sum(std::span<T> values);
   bool await(int rank);
-  /// Returns whether someone was waiting for a connection to be made.
+  /// Returns whether a thread was waiting for a connection to be made.
   bool end();
-  /// After a failure nobody must wait for this worker.
+  /// After a failure no other worker must wait for this one.
   Result<void> settled(Result<void> result);
 };
 

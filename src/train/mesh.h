@@ -43,7 +43,7 @@ class Mesh final : public Abortable {
 
   /// Where the others reach this worker: "127.0.0.1:0,40001,40002", a port for each rank, 0 for its own.
   const std::string& word() const;
-  /// Takes everyone's words, by rank. Blocks until all stand; those of another formation are an error.
+  /// Takes all workers' words, by rank. Blocks until all stand; those of another formation are an error.
   Result<void> connect(std::span<const std::string> words);
 
   /// Replaces the values with their sums over all workers: the same bits everywhere. Where it fails they are garbage.

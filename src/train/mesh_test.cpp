@@ -213,7 +213,7 @@ TEST(Mesh, AbortEndsWhatIsUnderWayAtAnyMoment) {
     two->abort();
     if (over && ends(theirs)) continue;
     std::fprintf(stderr, "formation %d: somebody still waits after abort()\n", number);
-    std::_Exit(1);  // whoever waits cannot be joined
+    std::_Exit(1);  // a thread that waits cannot be joined
   }
 }
 

@@ -43,6 +43,7 @@ Result<void> Meshed::form(const Form& form) {
   }
   auto mesh = Mesh::open(*gear_.network, {.formation = form.formation, .rank = form.rank, .size = form.size});
   if (!mesh) {
+    // Weather, not an error of this worker: it waits for the next formation.
     break_formation(mesh.error().message);
     return {};
   }
@@ -89,6 +90,7 @@ Result<void> Meshed::receive_state() {
   std::array<double, 2> rest = {static_cast<double>(gear_.step()), gear_.loss};
   auto parts = gear_.job.trainer->writable_state();
   parts.push_back(std::as_writable_bytes(std::span(rest)));
+  // Half written weights are no state: should the line break now, Hello must not offer them.
   if (receives) gear_.hold(-1, 0);
   if (auto handed = mesh_->hand_over(form_->source, receivers, parts); !handed || !receives) return handed;
   gear_.job.trainer->loaded();
@@ -99,6 +101,7 @@ Result<void> Meshed::receive_state() {
 
 void Meshed::settle_pending(std::int64_t committed) {
   if (!pending_) return;
+  // Only onto the weights that it was computed with.
   if (pending_->end() == committed && pending_->first == gear_.sample() && pending_->samples > 0) {
     gear_.job.trainer->apply(pending_->step, pending_->workers);
     gear_.loss = pending_->done.loss;
@@ -123,6 +126,7 @@ Result<void> Meshed::proceed(const Proceed& lease) {
   auto& job = gear_.job;
   StepDone done{.formation = form_->formation, .first_sample = lease.committed};
   const auto own = own_part(lease);
+  // Before the look at the validation set: the batch is read meanwhile.
   if (!lease.counts.empty() && !job.synthetic) job.feed.loader->expect(own.first, own.count, total(lease));
   if (lease.evaluate && job.validation) {
     const auto part = job.trainer->evaluate(*job.validation, slice(job.validation->size(), form_->rank, form_->size));
@@ -137,6 +141,7 @@ Result<void> Meshed::proceed(const Proceed& lease) {
     if (!batch) return unexpected(batch.error());
     if (auto trained = train(lease, **batch, done); !trained) break_formation(trained.error().message);
   } else if (lease.evaluate) {
+    // Never applied, as it has no samples: kept for a Proceed that is repeated.
     pending_ = Pending{.first = lease.committed, .step = lease.step, .done = done};
     gear_.line.say(done);
   }
@@ -177,6 +182,7 @@ Result<void> Meshed::train(const Proceed& lease, const Batch& batch, StepDone do
   pending_ =
       Pending{.first = lease.committed, .samples = samples, .step = lease.step, .workers = form_->size, .done = done};
   gear_.line.say(done);
+  // Behind the report that the commit waits for.
   gear_.report_feed(false);
   return {};
 }
@@ -187,6 +193,7 @@ Result<void> Meshed::exchange(std::span<double> losses) {
   auto summed = mesh_->sum(gradients);
   if (summed) summed = mesh_->sum(losses);
   if (!summed || !gear_.options.network) return summed;
+  // gloo writes to its sockets itself: what the emulated network would take is waited for afterwards.
   const Bytes size{static_cast<double>(gradients.size_bytes())};
   std::this_thread::sleep_until(start + ring_time(size, form_->size, *gear_.options.network));
   return {};

@@ -48,7 +48,7 @@ class Meshed final : public Teamwork {
   Result<void> check(const Proceed& lease) const;
   SampleRange own_part(const Proceed& lease) const;
   Result<void> train(const Proceed& lease, const Batch& batch, StepDone done);
-  /// Adds up everyone's gradients and losses.
+  /// Adds up all workers' gradients and losses.
   Result<void> exchange(std::span<double> losses);
   Result<void> add_up(const Evaluation& part, StepDone& done);
   void break_formation(const std::string& what);

@@ -16,8 +16,8 @@
 
 namespace mayfly {
 
-/// The caches of the run's other workers, over TCP, and the own cache for them. Whoever does not answer in time is not
-/// asked for a while. docs/protocol.md#caches
+/// The caches of the run's other workers, over TCP, and the own cache for them. A peer that does not answer in time is
+/// not asked for a while. docs/protocol.md#caches
 class TcpPeerCaches final : public PeerCaches {
  public:
   static constexpr Seconds kPatience{0.5};              ///< with a peer, at each step of an answer
@@ -28,8 +28,8 @@ class TcpPeerCaches final : public PeerCaches {
 
   /// "127.0.0.1:40001".
   const std::string& address() const { return reception_->address(); }
-  /// What peers are given from, and give to; none: they hear that nothing is there. When it returns nobody uses the one
-  /// before.
+  /// What peers are given from, and give to; none: they hear that nothing is there. When it returns no peer uses the
+  /// one before.
   void serve(PartitionedSamples* samples);
   void set_neighbours(const Neighbours& neighbours);
 

@@ -14,7 +14,7 @@
 
 namespace mayfly {
 
-/// Someone at the other end of a connection that came to this process.
+/// The process at the other end of a connection that came to this process.
 struct Guest {
   Guest(int socket, const Credentials& credentials, std::shared_ptr<EmulatedNetwork> network, std::string from)
       : link(socket, credentials, std::move(network)), name(std::move(from)) {}
@@ -23,7 +23,7 @@ struct Guest {
   std::atomic<std::int64_t> formation = -1;  ///< once it has said so, where that matters
 };
 
-/// Listens, lets in whoever proves that it belongs to the run, and gives each guest a thread.
+/// Listens, lets in each guest that proves that it belongs to the run, and gives it a thread.
 class Reception {
  public:
   struct Options {
@@ -34,7 +34,7 @@ class Reception {
   /// All that is done for a guest, in its thread; the connection ends when it returns. An error is logged.
   using Serve = std::function<Result<void>(Guest&)>;
   static Result<std::unique_ptr<Reception>> open(Options options, Serve serve);
-  /// Turns everyone out.
+  /// Turns all guests out.
   ~Reception();
   Reception(const Reception&) = delete;
   Reception& operator=(const Reception&) = delete;
@@ -43,7 +43,7 @@ class Reception {
   const std::string& address() const { return address_; }
   /// Ends these connections, and returns when nothing is done for them any more.
   void turn_out(const std::function<bool(const Guest&)>& whom);
-  /// Nobody comes any more.
+  /// No guest comes any more.
   void close();
 
  private:

@@ -23,6 +23,7 @@ Result<void> Served::attach(const Attach& servers) {
                                .worker = gear_.terms.worker,
                                .network = gear_.emulated});
   formation_ = servers.formation;
+  // Before connecting: it may wait for a server that never comes, until the formation is over.
   gear_.breaker.install(client_, servers.formation);
   if (const auto connected = client_->connect(); !connected) {
     break_formation(servers.formation, connected.error().message);
@@ -76,6 +77,7 @@ Result<void> Served::pull(const Lease& lease, Pushed& pushed) {
 Result<void> Served::evaluate(Pushed& pushed) {
   const auto& validation = gear_.job.validation;
   if (!validation) return {};
+  // All of it alone: other workers do not wait, and may hold other states.
   std::vector<std::int64_t> samples(static_cast<std::size_t>(validation->size()));
   std::iota(samples.begin(), samples.end(), 0);
   const auto sums = gear_.job.trainer->evaluate(*validation, samples);
@@ -91,6 +93,7 @@ Result<void> Served::train(const Lease& lease, const Batch& batch, Pushed& pushe
   const bool adds_up = gear_.job.spec().sum;
   const double share = adds_up ? 1 : lease.share;
   Throttle throttle(gear_.options.cpu_share);
+  // Before computing: parts that are final go while the backward pass goes on.
   client_->begin_push(lease.lease, trainer.exchange());
   auto start = std::chrono::steady_clock::now();
   throttle.begin();

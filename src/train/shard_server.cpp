@@ -91,7 +91,7 @@ std::unique_ptr<Shard> TcpShardServer::begin(std::int64_t formation, std::unique
                                              std::int64_t sample) {
   formation_ = formation;
   held_.await_formation(formation);
-  // Nobody reads the old shard any more. Who has not spoken yet may be of the formation that begins.
+  // No guest reads the old shard any more. One that has not spoken yet may be of the formation that begins.
   reception_->turn_out(
       [&](const Guest& guest) { return formation < 0 || (guest.formation >= 0 && guest.formation < formation); });
   staging_.begin(formation, shard ? shard->range().count : 0);
@@ -186,7 +186,7 @@ Result<void> TcpShardServer::answer_pull(Visit& visit, const DataHeader& header)
   const auto gone = [&] { return link.hung_up(); };
   std::unique_ptr<Turns::Turn> turn;
   if (visit.range.count * sizeof(float) >= kWorthATurn) {
-    // Nobody whose state is not there yet stands in the line.
+    // A guest whose state is not there yet does not stand in the line.
     if (const auto there = held_.read(header.formation, header.number, gone); !there) return unexpected(there.error());
     turn = turns_.take(visit.own, gone);
     if (!turn) return fail("it was not waited for");
@@ -229,7 +229,8 @@ Result<std::size_t> TcpShardServer::note_arrived(DataLink& link, std::size_t sen
   return left;
 }
 
-/// The system takes megabytes at once; the link is free when they are through. Whoever stands still is not waited for.
+/// The system takes megabytes at once; the link is free when they are through. A guest that stands still is not waited
+/// for.
 Result<void> TcpShardServer::await_arrival(DataLink& link, std::size_t size, Turns::Turn& turn) {
   auto least = size;
   auto pause = kLookAgain;

@@ -16,7 +16,7 @@ namespace mayfly {
 
 /// The data side of a server process: takes what workers push and keeps it staged until it counts, hands out
 /// parameters. One thread a connection; the calls below come from one thread, the owner's. What arrives goes from the
-/// socket to where it stays. Whoever does not prove first that it belongs to the run is turned away.
+/// socket to where it stays. A guest that does not prove first that it belongs to the run is turned away.
 /// docs/protocol.md#servers
 class ShardServer {
  public:
@@ -28,8 +28,8 @@ class ShardServer {
   virtual std::string address() const = 0;
   /// A formation begins with the shard at this state. Connections of earlier ones are closed, and what they pushed is
   /// forgotten. The shard stays the server's until the next begin(), which returns it. No shard: it will come with a
-  /// further begin() of the same formation; whoever wants something of it waits. Formation -1: none; everyone is turned
-  /// out.
+  /// further begin() of the same formation; a guest that wants something of it waits. Formation -1: none; all guests
+  /// are turned out.
   virtual std::unique_ptr<Shard> begin(std::int64_t formation, std::unique_ptr<Shard> shard, std::int64_t sample) = 0;
   /// Applies an update. An error where it does not follow from the present state, or a lease is not staged.
   virtual Result<void> commit(const Commit& commit) = 0;

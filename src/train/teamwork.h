@@ -21,7 +21,8 @@ class Teamwork {
   /// Leaves whatever formation it is in and forgets it, with the step in hand.
   virtual void retire() = 0;
 
-  /// The fastest of a few exchanges of so many bytes, with everybody in the formation: all must be asked for the same.
+  /// The fastest of a few exchanges of so many bytes, with all workers of the formation: each must be asked for the
+  /// same.
   virtual Result<Seconds> exchange_time(std::int64_t bytes) = 0;
   /// Where several hold the same state, at which place this worker would save it. None: it is not with the workers.
   virtual std::optional<int> turn_to_save() const = 0;

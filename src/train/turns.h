@@ -32,18 +32,18 @@ class LinkLoad {
  private:
   int alone_ = 0;       ///< transfers seen alone
   double typical_ = 0;  ///< rate of one alone
-  double link_ = 0;     ///< of all together; 0: nobody was slowed down yet
+  double link_ = 0;     ///< of all together; 0: no transfer was slowed down yet
   int seen_ = 0;
 };
 
 /// Sends large answers through a link one after the other. Begun together they would share it evenly and all end late;
-/// in turn, each but the last ends earlier and the last no later, and whoever has its answer goes on while others get
-/// theirs. As many go at once as fill the link. Why: docs/decisions/0014-turns.md.
+/// in turn, each but the last ends earlier and the last no later, and a peer that has its answer goes on while others
+/// get theirs. As many go at once as fill the link. Why: docs/decisions/0014-turns.md.
 class Turns {
  public:
   using Clock = std::chrono::steady_clock;
   static constexpr std::chrono::milliseconds kStandstill{200};
-  /// Asked now and then while waiting: whether nobody wants the answer any more.
+  /// Asked now and then while waiting: whether the peer does not want the answer any more.
   using Gone = std::function<bool()>;
 
   class Turn {

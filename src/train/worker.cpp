@@ -90,7 +90,7 @@ std::optional<int> Worker::turn_to_save() const {
 void Worker::save_what_it_has() {
   const auto turn = turn_to_save();
   if (!turn) return;
-  // All orphans hold the same; whoever comes first writes.
+  // All orphans hold the same; the one that comes first writes.
   std::this_thread::sleep_for(Seconds(std::min(*turn, 10)));
   save_if_newest();
 }

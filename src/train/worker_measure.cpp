@@ -45,7 +45,7 @@ Result<void> Worker::rehearse_data(std::int64_t samples, Measurement& seen) {
   return {};
 }
 
-/// Into the network, and exchanges of the sizes asked for, one after the other with everybody.
+/// Into the network, and exchanges of the sizes asked for, one after the other with all other workers.
 Result<void> Worker::look(const Measure& wanted, Teamwork& way, Measurement& seen) {
   if (wanted.layers) {
     seen.gflops = multiplication_gflops();

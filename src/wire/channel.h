@@ -9,14 +9,14 @@
 
 namespace mayfly {
 
-/// A fresh token: what the processes of a run know and nobody else does. "SECRET", or where connections are to be
+/// A fresh token: what the processes of a run know and no stranger does. "SECRET", or where connections are to be
 /// encrypted "SECRET-FINGERPRINT", the fingerprint being that of the run's certificate. docs/protocol.md#strangers
 Result<std::string> fresh_token(bool encrypted);
 
 /// A token made ready for use, and shared by all connections of a process.
 class Credentials {
  public:
-  Credentials();  ///< of a run that nobody else belongs to
+  Credentials();  ///< of a run that no other process belongs to
   static Result<Credentials> from(std::string_view token);
   bool encrypted() const;
 

@@ -40,7 +40,8 @@ std::string fingerprint_of(const X509* certificate) {
   return hex(digest);
 }
 
-/// Follows from the secret alone: whoever listens for the run, now or after a restart, shows the same certificate.
+/// Follows from the secret alone: each process that listens for the run, now or after a restart, shows the same
+/// certificate.
 Key key_of(std::string_view secret) {
   const Digest seed = proof(secret, {"certificate"});
   return Key(EVP_PKEY_new_raw_private_key(EVP_PKEY_ED25519, nullptr, seed.data(), seed.size()));

@@ -9,7 +9,7 @@ namespace mayfly {
 // Messages about where samples come from. docs/protocol.md#caches
 
 /// From the controller, to each worker that has said where its cache is: these have one, itself included, from now on.
-/// Whoever is not named is gone.
+/// A worker that is not named is gone.
 struct Neighbours {
   std::vector<int> workers{};
   std::vector<std::string> addresses{};  ///< of the caches, by place in `workers`

@@ -6,12 +6,12 @@
 
 namespace mayfly {
 
-// Messages of a rehearsal: somebody with the run's token, an operator, has workers believe that they will be taken.
+// Messages of a rehearsal: an operator, who has the run's token, has workers believe that they will be taken.
 // docs/protocol.md
 
 /// From an operator: these workers and servers are in a rehearsal. With a cloud they are told to watch its metadata
-/// service at `endpoint`, which must be on loopback; with "sigterm" the engine gives them its notice. Whoever is still
-/// there after `window_s` is ended. Without workers it is the controller that the operator will end.
+/// service at `endpoint`, which must be on loopback; with "sigterm" the engine gives them its notice. A machine that
+/// is still there after `window_s` is ended. Without workers it is the controller that the operator will end.
 struct Drill {
   std::vector<int> workers{};
   std::string cloud{};  ///< "aws", "gcp", "azure", "sigterm" or "none"

@@ -65,8 +65,8 @@ struct Link::Parts : std::enable_shared_from_this<Parts> {
   TextCalls calls{};
   std::function<void()> proven{};  ///< of a listener's: the peer is no stranger
   FrameReader frames{};
-  bool started = false;                ///< somebody listens to messages
-  std::optional<std::string> ended{};  ///< before somebody did
+  bool started = false;                ///< its owner listens to messages
+  std::optional<std::string> ended{};  ///< before its owner did
   bool reading = false;
   bool waiting = false;  ///< for room to send
   bool heard = true;     ///< callbacks are wanted
@@ -302,7 +302,7 @@ asio::error_code attempt(tcp::socket& socket, const tcp::endpoint& endpoint, Clo
   return {code, asio::system_category()};
 }
 
-/// A port of the system's own range that nobody listens on may be connected to itself.
+/// A port of the system's own range that no process listens on may be connected to itself.
 bool meets_itself(const tcp::socket& socket) {
   asio::error_code error;
   const auto local = socket.local_endpoint(error);

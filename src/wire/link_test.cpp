@@ -204,7 +204,7 @@ TEST(Link, SaysSoWhenThePeerIsGone) {
   room.inside.reset();
   room.run();
   EXPECT_EQ(reason, "closed by the peer");
-  visitor->send<ToController>(Alive{});  // nobody hears it, nothing breaks
+  visitor->send<ToController>(Alive{});  // no peer hears it, nothing breaks
 }
 
 TEST(Link, WhatIsNoMessageEndsIt) {

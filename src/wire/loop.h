@@ -99,11 +99,11 @@ class Link {
 class Listener {
  public:
   struct Calls {
-    /// Somebody that has proven to belong to the run.
+    /// A peer that has proven to belong to the run.
     std::function<void(std::unique_ptr<Link>)> accepted{};
-    /// Why somebody could not be let in, usually that there are too many open files; whoever it was is tried again.
+    /// Why a peer could not be let in, usually that there are too many open files; it is tried again.
     std::function<void(const std::string& why)> failed{};
-    /// Somebody proved nothing, in time or at all, and was sent away unheard.
+    /// A peer proved nothing, in time or at all, and was sent away unheard.
     std::function<void(const std::string& why)> stranger{};
   };
   /// Port 0: any that is free.

@@ -20,7 +20,7 @@ namespace mayfly {
 // The messages between the controller's process and its workers, one JSON document a frame. docs/protocol.md tells the
 // story. At the end of this file they stand by direction: who may say what to whom. Everything that changes state
 // carries the formation it belongs to: workers that stand together in one mesh. A formation's number is never used
-// again, so whoever is late is told apart by it.
+// again, so a worker or server that is late is told apart by it.
 
 /// Bumped when an older peer would misunderstand.
 inline constexpr int kProtocol = 5;
@@ -60,7 +60,7 @@ struct Formed {
   std::int64_t formation = 0;
   bool operator==(const Formed&) const = default;
 };
-/// It holds the sum of everyone's gradients over this step and has not applied it.
+/// It holds the sum of all workers' gradients over this step and has not applied it.
 struct StepDone {
   std::int64_t formation = 0;
   std::int64_t first_sample = 0;
@@ -117,7 +117,7 @@ struct Leaving {
   std::optional<std::string> why{};  ///< for people: "aws: terminate"
   bool operator==(const Leaving&) const = default;
 };
-/// It may be taken away, nobody knows when: it stays and works.
+/// It may be taken away, at a time that is not known: it stays and works.
 struct AtRisk {
   std::string why{};
   bool operator==(const AtRisk&) const = default;
@@ -193,8 +193,8 @@ struct Leave {
   bool operator==(const Leave&) const = default;
 };
 
-// By direction. Whoever receives one visits all of its alternatives, and names those that it ignores: a new message
-// does not compile until everyone has said what becomes of it.
+// By direction. A receiver of one visits all of its alternatives, and names those that it ignores: a new message does
+// not compile until every receiver has said what becomes of it.
 
 /// What workers and servers, the members of a run, say once they are welcome.
 using FromMember = std::variant<Ready, Reachable, Formed, StepDone, Pushed, Broken, CheckpointWritten, CheckpointFailed,

@@ -64,7 +64,7 @@ struct Save {
   std::int64_t step = 0;
   double loss = 0;
   std::vector<std::int64_t> ledger{};    ///< committed samples: first, count, first, count ...
-  std::vector<std::string> addresses{};  ///< empty: somebody else writes
+  std::vector<std::string> addresses{};  ///< empty: another server writes
   bool operator==(const Save&) const = default;
 };
 
