@@ -92,8 +92,9 @@ void ServerCrew::formed(WorkerId from, const Formed& message) {
   const auto hand = hands_.find(from);
   if (hand == hands_.end() || message.formation != formation_ || phase_ != Phase::training || hand->second.attached)
     return;
-  hand->second.attached = true;
+  // As far as the slowest of the others: who comes late has nothing to catch up with, and holds no other worker back.
   hand->second.updates = fewest_updates().value_or(0);
+  hand->second.attached = true;
   give_leases();
 }
 

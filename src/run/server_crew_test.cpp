@@ -106,6 +106,24 @@ TEST(ServerCrew, BoundedStalenessHoldsBackWhoIsAhead) {
   EXPECT_EQ(stage.to<Lease>(1).size(), 3u);
 }
 
+TEST(ServerCrew, BoundedStalenessCountsANewcomerFromWhereTheOthersAre) {
+  support::ServerStage stage({.sync = Sync::ssp, .bound = 1});
+  stage.serve({100});
+  stage.train(1);
+  for (int update = 0; update < 5; ++update) {
+    ASSERT_TRUE(stage.push(1));
+    stage.commit();
+  }
+  stage.crew.arrived(2);
+  ASSERT_TRUE(stage.crew.assign(side_by_side(2, {1, 2}, stage.crew.sample())));
+  stage.crew.go_on(1000);
+  stage.stand();
+  const auto before = stage.to<Lease>(1).size();
+  ASSERT_TRUE(stage.push(1));
+  stage.commit();
+  EXPECT_EQ(stage.to<Lease>(1).size(), before + 1);
+}
+
 TEST(ServerCrew, AStandbyTakesOverWhatWasCommitted) {
   support::ServerStage stage({.count = 1, .standby = 1, .sync = Sync::asp});
   stage.serve({100, 101});
