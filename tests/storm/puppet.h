@@ -54,7 +54,7 @@ class Puppet {
   void halt(const Halt& halt);
   void orphaned();
 
-  // In a mesh.
+  // In a mesh: puppet_meshed.cpp.
   void form(const Form& form);
   void meet(const Peers& peers);
   void hand_over();
@@ -67,13 +67,13 @@ class Puppet {
   void leave_formation();
   void write_checkpoint();
 
-  // With servers.
+  // With servers: puppet_served.cpp.
   void attach(const Attach& attach);
   void take(const Lease& lease);
   void push(const Lease& lease, std::size_t next);
   void break_served(std::int64_t formation, const std::string& why);
 
-  // As a server.
+  // As a server: puppet_server.cpp.
   void serve(const Serve& serve);
   void take_state(const Serve& serve, int tries);
   void stand(const Serve& serve);
@@ -82,6 +82,9 @@ class Puppet {
   void save(const Save& save);
   void gather(const Save& save);
   void break_serving(const std::string& why);
+
+  /// Between two looks at whether a server has got somewhere.
+  static constexpr Seconds kLook{0.1};
 
   World& world_;
   int launch_;

@@ -97,6 +97,7 @@ class World {
     Seconds last_out{};  ///< likewise, from it
   };
 
+  // world.cpp: the weather, and the end.
   void draw_job();
   void draw_weather();
   void schedule_storm(Seconds end);
@@ -106,7 +107,9 @@ class World {
   void notify_one();
   void freeze_one();
   Puppet* some_puppet();
+  void check_end();
 
+  // world_controller.cpp: the controller's process.
   void start_session();
   void crash();
   template <class Call>
@@ -124,10 +127,11 @@ class World {
   void perform(const List&) {}
   void perform(const Close&);
   void watch_clock();
+
+  // world_lines.cpp: connections.
   void hear(int connection, const ToController& message);
   void greet(int connection, const Hello& hello);
   void close(int connection);
-  void check_end();
   Seconds session_time() const { return agenda_.now() - stood_still_; }
 
   bool record_;
@@ -161,5 +165,13 @@ class World {
   int crashes_ = 0;
   int alarm_ = 0;
 };
+
+template <class Call>
+void World::tell(const std::string& what, Call call) {
+  if (!session_ || over_ || !account_.broken().empty()) return;
+  if (record_) told_.push_back(fmt::format("{:.4f} {}", session_time().count(), what));
+  call(*session_, session_time());
+  perform();
+}
 
 }  // namespace mayfly::storm
