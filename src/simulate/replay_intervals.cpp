@@ -195,6 +195,7 @@ Replay replay_by_interval(const Series& series, Seconds duration, const Job& job
   result.machine_time = stand.machine_time;
   result.changes = stand.changes;
   result.time = options.interval * static_cast<double>(truth.size());
+  result.cost += job.standing * result.time;
   return result;
 }
 

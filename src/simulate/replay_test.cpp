@@ -196,6 +196,10 @@ TEST(Replay, PaysServersUntilTheTarget) {
       replay(machines_in("east", 1, {}), Hours(2), job, {.policy = PolicyName::reactive, .promise = {.samples = 3600}});
   EXPECT_TRUE(run.reached);
   EXPECT_NEAR(run.cost.value, 1.5, 1e-9);
+  // By intervals the whole trace is replayed: a machine at 1 USD/h and the servers, for two hours.
+  const Replay blind = replay_by_interval(machines_in("east", 1, {}), Hours(2), job,
+                                          {.policy = PolicyName::persist, .sight = Sight::blind});
+  EXPECT_NEAR(blind.cost.value, 3, 1e-9);
 }
 
 TEST(Replay, StopsAtTheTarget) {
