@@ -47,6 +47,7 @@ class Fleet {
     bool wanted = true;              ///< replaced when it is lost
     bool greeted = false;            ///< its worker has said Hello to this process
     int worker = 0;                  ///< the name it was given; 0: none yet
+    bool joined = false;             ///< its worker is paid for by name
     bool released = false;           ///< told to leave by itself
   };
 
@@ -64,6 +65,8 @@ class Fleet {
   void seen(Seconds now, const Sighting& sight);
   /// Its worker has said its first word, and goes by this name.
   void greeted(int launch, int worker);
+  /// The controller knows its worker, and counts what it costs.
+  void joined(int launch);
   /// Its worker is ready to train: whoever it succeeds may go.
   void settled(int launch);
   /// It had its notice: another is ordered now, not when it is gone.

@@ -76,8 +76,9 @@ std::optional<Crew::Step> ServerCrew::hear(WorkerId from, const Message& message
     broken_ = true;
   }
   if (formed != nullptr && formed->formation == formation_ && phase_ == Phase::training && !seat.attached) {
-    seat.attached = true;
+    // As many as the slowest of the others has, so before it counts among them: from 0 everyone would wait for it.
     seat.updates = fewest_updates().value_or(0);
+    seat.attached = true;
     give_leases();
   }
   if (const auto* pushed = std::get_if<Pushed>(&message)) return count(from, *pushed);

@@ -106,6 +106,25 @@ TEST(ServerCrew, BoundedStalenessHoldsBackWhoIsAhead) {
   EXPECT_EQ(stage.to<Lease>(1).size(), 3u);
 }
 
+// Five updates each, as the newcomer counts: the sixth of the other is one ahead, and one is allowed.
+TEST(ServerCrew, NobodyWaitsForANewcomerToCatchUp) {
+  support::ServerStage stage({.sync = Sync::ssp, .bound = 1});
+  stage.serve({100});
+  stage.train(1);
+  for (int update = 0; update < 5; ++update) {
+    ASSERT_TRUE(stage.push(1));
+    stage.commit();
+  }
+  stage.crew.arrived(2);
+  ASSERT_TRUE(stage.crew.assign(side_by_side(2, {1, 2}, stage.crew.sample())));
+  stage.stand();
+  EXPECT_EQ(stage.to<Lease>(1).size(), 6u);
+  EXPECT_EQ(stage.to<Lease>(2).size(), 1u);
+  ASSERT_TRUE(stage.push(1));
+  stage.commit();
+  EXPECT_EQ(stage.to<Lease>(1).size(), 7u);
+}
+
 TEST(ServerCrew, AStandbyTakesOverWhatWasCommitted) {
   support::ServerStage stage({.count = 1, .standby = 1, .sync = Sync::asp});
   stage.serve({100, 101});

@@ -14,7 +14,7 @@ Seconds World::delay() {
 
 std::optional<int> World::connect(Puppet& puppet) {
   if (!session_ || over_) return std::nullopt;
-  connections_[++last_connection_] = {.puppet = &puppet};
+  connections_[++last_connection_] = {.puppet = &puppet, .since = agenda_.now()};
   return last_connection_;
 }
 
@@ -45,7 +45,9 @@ void World::close(int number) {
     const auto current = current_.find(*worker);
     if (current == current_.end() || current->second != number) return;
     current_.erase(current);
-    tell(fmt::format("closed {}", *worker), [&](Session& session, Seconds now) { session.closed(now, *worker); });
+    inventory_.closed(*worker);
+    tell([&] { return fmt::format("closed {}", *worker); },
+         [&](Session& session, Seconds now) { session.closed(now, *worker); });
   });
 }
 
@@ -55,13 +57,14 @@ void World::hear(int number, const Message& message) {
   if (const auto* hello = std::get_if<Hello>(&message)) return greet(number, *hello);
   if (!found->second.worker) return;
   const WorkerId worker = *found->second.worker;
-  tell(fmt::format("hear {} {}", worker, encoded(message)),
+  inventory_.heard(session_time(), worker, message);
+  tell([&] { return fmt::format("hear {} {}", worker, encoded(message)); },
        [&](Session& session, Seconds now) { session.hear(now, worker, message); });
 }
 
 void World::greet(int number, const Hello& hello) {
   Result<Welcome> welcome = fail("nobody is there");
-  tell(fmt::format("hello {}", encoded(hello)),
+  tell([&] { return "hello " + encoded(hello); },
        [&](Session& session, Seconds now) { welcome = session.hello(now, hello); });
   const auto found = connections_.find(number);
   if (!session_ || found == connections_.end()) return;
@@ -77,8 +80,9 @@ void World::greet(int number, const Hello& hello) {
   }
   found->second.worker = welcome->worker;
   current_[welcome->worker] = number;
+  inventory_.greeted(session_time(), hello.slot, welcome->worker);
   perform(Letter{welcome->worker, *welcome});
-  tell(fmt::format("connected {} {}", welcome->worker, encoded(hello)),
+  tell([&] { return fmt::format("connected {} {}", welcome->worker, encoded(hello)); },
        [&](Session& session, Seconds now) { session.connected(now, welcome->worker, hello); });
 }
 
