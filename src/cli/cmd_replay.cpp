@@ -215,8 +215,8 @@ Result<void> check(const ReplayFlags& options, const ReplayInputs& inputs) {
     return fail("--oracle tells the future to liveput: add it to --policy");
   if (has(PolicyName::deadline) && (!options.samples || options.deadline.empty()))
     return fail("--policy deadline needs --samples and --deadline");
-  if (options.blind && (options.samples || options.budget))
-    return fail("--blind replays whole traces: leave out --samples and --budget");
+  if ((options.blind || stepwise) && (options.samples || options.budget))
+    return fail("--blind, --oracle and --compat replay whole traces: leave out --samples and --budget");
   if (!options.journal.empty() && policies.size() != 1)
     return fail("--journal holds one run: choose one policy, not {}", policies.size());
   if (!options.journal.empty() && by_interval(inputs.question, policies[0]))

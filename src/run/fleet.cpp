@@ -172,6 +172,10 @@ void Fleet::greeted(int launch, int worker) {
   found->second.worker = worker;
 }
 
+void Fleet::joined(int launch) {
+  if (const auto found = launches_.find(launch); found != launches_.end()) found->second.joined = true;
+}
+
 int Fleet::launch_of(int worker) const {
   const auto found = std::find_if(launches_.begin(), launches_.end(),
                                   [&](const auto& entry) { return entry.second.worker == worker; });

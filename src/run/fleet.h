@@ -48,6 +48,7 @@ class Fleet {
     bool wanted = true;              ///< replaced when it is lost
     bool greeted = false;            ///< its worker has said Hello to this process
     int worker = 0;                  ///< the name it was given; 0: none yet
+    bool joined = false;             ///< its worker is paid for by name
     bool released = false;           ///< told to leave by itself
   };
 
@@ -67,6 +68,8 @@ class Fleet {
   bool priced(const MachineKind& kind, UsdPerHour price);
   /// Its worker has said its first word, and goes by this name.
   void greeted(int launch, int worker);
+  /// The controller knows its worker, and counts what it costs.
+  void joined(int launch);
   /// Its worker is ready to train: the machine it succeeds may go.
   void settled(int launch);
   /// It had its notice: another is ordered now, not when it is gone.

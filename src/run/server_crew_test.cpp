@@ -9,10 +9,10 @@
 namespace mayfly {
 namespace {
 
-using Sync = ServersSpec::Sync;
+using How = ServersSpec::Sync;
 
 TEST(ServerCrew, WaitsForAServerOfEveryShard) {
-  support::ServerStage stage({.count = 2, .sync = Sync::asp});
+  support::ServerStage stage({.count = 2, .sync = How::asp});
   stage.serve({100});
   stage.train(1);
   EXPECT_TRUE(stage.to<Lease>(1).empty());
@@ -27,7 +27,7 @@ TEST(ServerCrew, WaitsForAServerOfEveryShard) {
 }
 
 TEST(ServerCrew, WithoutWaitingEveryPushIsAnUpdateInTheOrderTheyCome) {
-  support::ServerStage stage({.sync = Sync::asp});
+  support::ServerStage stage({.sync = How::asp});
   stage.serve({100});
   stage.train(2);
   EXPECT_EQ(stage.last<Lease>(2).first_sample, 8);
@@ -49,7 +49,7 @@ TEST(ServerCrew, WithoutWaitingEveryPushIsAnUpdateInTheOrderTheyCome) {
 }
 
 TEST(ServerCrew, AWorkersLossGivesItsSamplesToTheNext) {
-  support::ServerStage stage({.sync = Sync::asp});
+  support::ServerStage stage({.sync = How::asp});
   stage.serve({100});
   stage.train(2);
   stage.crew.gone(1);
@@ -61,7 +61,7 @@ TEST(ServerCrew, AWorkersLossGivesItsSamplesToTheNext) {
 }
 
 TEST(ServerCrew, WhatALostWorkerHadPushedCounts) {
-  support::ServerStage stage({.sync = Sync::bsp});
+  support::ServerStage stage({.sync = How::bsp});
   stage.serve({100});
   stage.train(2);
   EXPECT_FALSE(stage.push(1));
@@ -72,7 +72,7 @@ TEST(ServerCrew, WhatALostWorkerHadPushedCounts) {
 }
 
 TEST(ServerCrew, AStepThatWaitsForAllIsDoneByThoseWhoAreLeft) {
-  support::ServerStage stage({.sync = Sync::bsp});
+  support::ServerStage stage({.sync = How::bsp});
   stage.serve({100});
   stage.train(2);
   EXPECT_EQ(stage.last<Lease>(1).samples, 4);
@@ -93,7 +93,7 @@ TEST(ServerCrew, AStepThatWaitsForAllIsDoneByThoseWhoAreLeft) {
 }
 
 TEST(ServerCrew, BoundedStalenessHoldsBackWhoIsAhead) {
-  support::ServerStage stage({.sync = Sync::ssp, .bound = 1});
+  support::ServerStage stage({.sync = How::ssp, .bound = 1});
   stage.serve({100});
   stage.train(2);
   for (int update = 0; update < 2; ++update) {
@@ -107,7 +107,7 @@ TEST(ServerCrew, BoundedStalenessHoldsBackWhoIsAhead) {
 }
 
 TEST(ServerCrew, BoundedStalenessCountsANewcomerFromWhereTheOthersAre) {
-  support::ServerStage stage({.sync = Sync::ssp, .bound = 1});
+  support::ServerStage stage({.sync = How::ssp, .bound = 1});
   stage.serve({100});
   stage.train(1);
   for (int update = 0; update < 5; ++update) {
@@ -125,7 +125,7 @@ TEST(ServerCrew, BoundedStalenessCountsANewcomerFromWhereTheOthersAre) {
 }
 
 TEST(ServerCrew, AStandbyTakesOverWhatWasCommitted) {
-  support::ServerStage stage({.count = 1, .standby = 1, .sync = Sync::asp});
+  support::ServerStage stage({.count = 1, .standby = 1, .sync = How::asp});
   stage.serve({100, 101});
   stage.train(1);
   EXPECT_EQ(stage.last<Attach>(1).addresses, (std::vector<std::string>{"at 100", "at 101"}));
@@ -145,7 +145,7 @@ TEST(ServerCrew, AStandbyTakesOverWhatWasCommitted) {
 }
 
 TEST(ServerCrew, WithoutAStandbyTheStateIsLostAndAllShardsReturnToACheckpoint) {
-  support::ServerStage stage({.count = 2, .sync = Sync::asp});
+  support::ServerStage stage({.count = 2, .sync = How::asp});
   stage.serve({100, 101});
   stage.train(1);
   stage.push(1);
@@ -165,7 +165,7 @@ TEST(ServerCrew, WithoutAStandbyTheStateIsLostAndAllShardsReturnToACheckpoint) {
 
 // It came while the first update was committed, and is placed anew before it has its shard.
 TEST(ServerCrew, AServerHoldsNothingBeforeItSaysSo) {
-  support::ServerStage stage({.count = 1, .standby = 2, .sync = Sync::asp});
+  support::ServerStage stage({.count = 1, .standby = 2, .sync = How::asp});
   stage.serve({100});
   stage.train(1);
   stage.push(1);
@@ -177,7 +177,7 @@ TEST(ServerCrew, AServerHoldsNothingBeforeItSaysSo) {
 }
 
 TEST(ServerCrew, AServerThatCannotGoOnIsNotBelievedToHoldItsShard) {
-  support::ServerStage stage({.count = 1, .standby = 1, .sync = Sync::asp});
+  support::ServerStage stage({.count = 1, .standby = 1, .sync = How::asp});
   stage.serve({100, 101});
   stage.train(1);
   stage.push(1);
@@ -189,7 +189,7 @@ TEST(ServerCrew, AServerThatCannotGoOnIsNotBelievedToHoldItsShard) {
 }
 
 TEST(ServerCrew, ACheckpointIsOfOneStateOfAllShards) {
-  support::ServerStage stage({.count = 2, .sync = Sync::asp});
+  support::ServerStage stage({.count = 2, .sync = How::asp});
   stage.serve({100, 101});
   stage.train(1);
   stage.push(1);
@@ -204,12 +204,12 @@ TEST(ServerCrew, ACheckpointIsOfOneStateOfAllShards) {
 }
 
 TEST(ServerCrew, IsRestoredWithItsGapsAndTellsServersWhatTheyMissed) {
-  support::ServerStage stage({.sync = Sync::asp});
+  support::ServerStage stage({.sync = How::asp});
   stage.serve({100});
   stage.train(2);
   stage.push(2);  // samples 8 to 16, before the first eight
   const std::string record = stage.crew.record();
-  ServerCrew later({.servers = {.sync = Sync::asp}, .batch = 8}, stage.crew.formation());
+  ServerCrew later({.servers = {.sync = How::asp}, .batch = 8}, stage.crew.formation());
   later.restore(record, 8);
   EXPECT_EQ(later.ledger().committed(), (std::vector<SampleRange>{{8, 8}}));
   later.arrived(100, {.sample = 0});  // it never heard of the commit
@@ -226,7 +226,7 @@ TEST(ServerCrew, IsRestoredWithItsGapsAndTellsServersWhatTheyMissed) {
 
 // Of a step in three parts the second is left behind, and becomes lease 4.
 TEST(ServerCrew, AStepOfSeveralLeasesIsRestoredWhole) {
-  support::ServerStage stage({.sync = Sync::bsp});
+  support::ServerStage stage({.sync = How::bsp});
   stage.serve({100});
   stage.train(3);
   stage.crew.gone(2);
@@ -234,7 +234,7 @@ TEST(ServerCrew, AStepOfSeveralLeasesIsRestoredWhole) {
   stage.push(3);
   ASSERT_EQ(stage.last<Lease>(1).lease, 4);
   ASSERT_TRUE(stage.push(1));
-  ServerCrew later({.servers = {.sync = Sync::bsp}, .batch = 8}, stage.crew.formation());
+  ServerCrew later({.servers = {.sync = How::bsp}, .batch = 8}, stage.crew.formation());
   later.restore(stage.crew.record(), 8);
   stage.commit();
   later.arrived(100, {.sample = 0});
@@ -248,7 +248,7 @@ TEST(ServerCrew, AStepOfSeveralLeasesIsRestoredWhole) {
 }
 
 TEST(ServerCrew, StatesThatWereRolledBackMakeNothingStale) {
-  support::ServerStage stage({.sync = Sync::asp});
+  support::ServerStage stage({.sync = How::asp});
   stage.serve({100});
   stage.train(1);
   for (int update = 0; update < 2; ++update) {
@@ -264,18 +264,18 @@ TEST(ServerCrew, StatesThatWereRolledBackMakeNothingStale) {
 }
 
 TEST(ServerCrew, ARecordFromBeforeARollBackIsNotBelieved) {
-  support::ServerStage stage({.sync = Sync::asp});
+  support::ServerStage stage({.sync = How::asp});
   stage.serve({100});
   stage.train(1);
   stage.push(1);
-  ServerCrew later({.servers = {.sync = Sync::asp}, .batch = 8}, stage.crew.formation());
+  ServerCrew later({.servers = {.sync = How::asp}, .batch = 8}, stage.crew.formation());
   later.restore(stage.crew.record(), 4);
   later.arrived(1);
   EXPECT_FALSE(later.assign(side_by_side(1, {1}, 4)));
 }
 
 TEST(ServerCrew, OneWorkerLooksAtTheValidationSetAndAnotherDoesWhereItIsLost) {
-  support::ServerStage stage({.sync = Sync::asp});
+  support::ServerStage stage({.sync = How::asp});
   stage.serve({100});
   stage.train(2);
   stage.push(1);
@@ -290,7 +290,7 @@ TEST(ServerCrew, OneWorkerLooksAtTheValidationSetAndAnotherDoesWhereItIsLost) {
 
 // Workers come and go at random; what is committed is every sample below the end, once.
 TEST(ServerCrew, EverySampleIsCommittedOnceWhateverHappens) {
-  for (const Sync sync : {Sync::asp, Sync::bsp, Sync::ssp}) {
+  for (const How sync : {How::asp, How::bsp, How::ssp}) {
     for (unsigned seed = 1; seed <= 50; ++seed) {
       support::ServerStage stage({.count = 2, .standby = 1, .sync = sync, .bound = 2});
       stage.serve({100, 101, 102, 103});

@@ -5,7 +5,7 @@
 namespace mayfly {
 namespace {
 
-using Sync = ServersSpec::Sync;
+using How = ServersSpec::Sync;
 
 /// Worker 1 has trained a step, with servers from 100 on.
 struct Play : support::ServerStage {
@@ -21,7 +21,7 @@ struct Play : support::ServerStage {
 };
 
 TEST(LeavingServer, WithAStandbyGoesOnceWhatIsInHandCounts) {
-  Play play({.count = 1, .standby = 1, .sync = Sync::asp}, {100, 101});
+  Play play({.count = 1, .standby = 1, .sync = How::asp}, {100, 101});
   const auto formation = play.crew.formation();
   play.crew.server_leaves(100);
   EXPECT_EQ(play.crew.formation(), formation);  // a lease is out
@@ -37,7 +37,7 @@ TEST(LeavingServer, WithAStandbyGoesOnceWhatIsInHandCounts) {
 }
 
 TEST(LeavingServer, OfAWaitingStepGoesBetweenSteps) {
-  Play play({.count = 1, .standby = 1, .sync = Sync::bsp}, {100, 101});
+  Play play({.count = 1, .standby = 1, .sync = How::bsp}, {100, 101});
   play.crew.server_leaves(101);
   EXPECT_TRUE(play.crew.stands(101));
   play.step();
@@ -45,7 +45,7 @@ TEST(LeavingServer, OfAWaitingStepGoesBetweenSteps) {
 }
 
 TEST(LeavingServer, HandsItsShardToANewcomerAndGoesInTheNextFormation) {
-  Play play({.count = 1, .sync = Sync::asp}, {100});
+  Play play({.count = 1, .sync = How::asp}, {100});
   play.crew.server_leaves(100);
   EXPECT_EQ(play.crew.last_holders(), (std::vector<WorkerId>{100}));
   play.step();  // training goes on meanwhile
@@ -66,7 +66,7 @@ TEST(LeavingServer, HandsItsShardToANewcomerAndGoesInTheNextFormation) {
 }
 
 TEST(LeavingServer, WhenAllServersOfAShardGoTheyStayUntilSomebodyComes) {
-  Play play({.count = 1, .standby = 1, .sync = Sync::asp}, {100, 101});
+  Play play({.count = 1, .standby = 1, .sync = How::asp}, {100, 101});
   play.crew.server_leaves(100);
   play.crew.server_leaves(101);
   EXPECT_EQ(play.crew.last_holders(), (std::vector<WorkerId>{100, 101}));
@@ -76,7 +76,7 @@ TEST(LeavingServer, WhenAllServersOfAShardGoTheyStayUntilSomebodyComes) {
 }
 
 TEST(LeavingServer, IsNotWaitedForWhenTimeRunsOut) {
-  Play play({.count = 1, .standby = 1, .sync = Sync::asp}, {100, 101});
+  Play play({.count = 1, .standby = 1, .sync = How::asp}, {100, 101});
   play.crew.server_leaves(100);
   play.crew.part();
   EXPECT_FALSE(play.crew.stands(100));

@@ -155,6 +155,9 @@ void Session::learn(const Crew::Step& step, Seconds commit) {
 
 void Session::tell(const Event& event) {
   const TimedEvent timed{now_, event};
+  const auto* joined = std::get_if<Joined>(&event);
+  if (const auto found = joined != nullptr ? members_.find(joined->worker) : members_.end(); found != members_.end())
+    fleet_.joined(found->second.launch);
   const Reaction reaction = controller_.step(timed.time, event);
   // Ticks that did nothing are not kept.
   const bool nothing = std::holds_alternative<Tick>(event) && reaction.records.empty();

@@ -160,6 +160,7 @@ class Session {
   ToOperator drill(const Drill& message);
 
   // What becomes of them.
+  void forget_unwelcomed(int launch);
   void machine_gone(int launch, const Ending& ending);
   void charge(const Fleet::Launch& launch);
   void lose(WorkerId worker, const std::string& why);

@@ -48,6 +48,7 @@ Seconds Session::restore(const std::vector<std::string>& lines, const Notes& not
     return found == notes.end() ? std::string() : found->second;
   };
   const auto number = [&](const char* key) { return parse_integer(noted(key)).value_or(0); };
+  std::vector<WorkerId> joiners;
   for (const std::string& line : lines) {
     const auto event = event_in(line);
     if (!event) {
@@ -60,6 +61,7 @@ Seconds Session::restore(const std::vector<std::string>& lines, const Notes& not
     act(Record{.event = *event, .lines = reaction.records, .stored = true});
     if (const auto* joined = std::get_if<Joined>(&event->event)) {
       last_worker_ = std::max(last_worker_, joined->worker);
+      joiners.push_back(joined->worker);
       members_[joined->worker] = {.ready = true, .joined = true, .since = event->time};
     }
     if (const auto* lost = std::get_if<Lost>(&event->event)) members_.erase(lost->worker);
@@ -86,6 +88,7 @@ Seconds Session::restore(const std::vector<std::string>& lines, const Notes& not
   for (const WorkerId server : crew_->servers()) members_[server] = {.ready = true, .joined = true, .server = true};
   formation_seen_ = crew_->formation();
   fleet_.restore(now_, noted("fleet"));
+  for (const WorkerId worker : joiners) fleet_.joined(fleet_.launch_of(worker));
   for (auto& [worker, member] : members_) {
     member.launch = fleet_.launch_of(worker);
     if (const auto cache = notes.find(fmt::format("cache-{}", worker)); cache != notes.end())

@@ -37,6 +37,7 @@ Result<Welcome> Session::hello(Seconds now, const Hello& hello) {
     if (hello.role == "server" && !crew_->has_servers()) return mayfly::fail("this job has no servers");
     if (fleet_.numbered(hello.launch) && fleet_.find(hello.launch) == nullptr)
       return mayfly::fail("its machine has been given up");
+    forget_unwelcomed(hello.launch);
     worker = ++last_worker_;
     // Before it is told: after a restart the name must not be given to another.
     note("worker", std::to_string(worker));
@@ -54,6 +55,17 @@ Result<Welcome> Session::hello(Seconds now, const Hello& hello) {
                  .sum = train_.sum,
                  .clip = train_.clip,
                  .network = describes ? (checkpoints() / kNetworkFile).string() : ""};
+}
+
+/// The same process asks anew: its welcome was lost on the way. Its other name must not be missed one day, and the
+/// machine ended with it.
+void Session::forget_unwelcomed(int launch) {
+  if (!fleet_.numbered(launch)) return;
+  std::erase_if(members_, [&](const auto& entry) {
+    const bool same = entry.second.launch == launch && !entry.second.ready;
+    if (same) act(Cut{entry.first});
+    return same;
+  });
 }
 
 void Session::connected(Seconds now, WorkerId worker, const Hello& hello) {
@@ -172,7 +184,7 @@ void Session::on_ready(WorkerId worker, const Ready& message) {
                       .zone = role.zone,
                       .market = role.market,
                       .price = role.price,
-                      .since = launch != nullptr ? launch->since : std::nullopt};
+                      .since = launch != nullptr && !launch->joined ? launch->since : std::nullopt};
   // Those of an earlier controller still count as there, and a machine too many would be sent away at once.
   if (phase_ == Phase::attaching) return held_.push_back(joined);
   tell_at_boundary(joined, Seconds(2));
@@ -260,6 +272,11 @@ void Session::seen(Seconds now, const Sighting& sight) {
 
 void Session::listed(Seconds now, const std::vector<Sighting>& all) {
   at(now);
+  // The word that a machine has come may have been lost.
+  for (const Sighting& sight : all) {
+    const Fleet::Launch* known = fleet_.find(sight.launch);
+    if (known != nullptr && known->stage < sight.stage) seen(now, sight);
+  }
   for (const int launch : fleet_.unknown_to(now_, all)) {
     seen(now, {.launch = launch,
                .stage = Sighting::Stage::gone,
@@ -278,9 +295,8 @@ void Session::priced(Seconds now, const MachineKind& kind, UsdPerHour price) {
 
 /// A machine that never joined was paid for all the same; of one that did the controller has counted the money.
 void Session::charge(const Fleet::Launch& launch) {
-  const auto found = members_.find(launch.worker);
-  const bool joined = launch.worker > 0 && (found == members_.end() || found->second.joined);
-  if (!launch.since || joined || launch.role.server || launch.role.price.value <= 0 || controller_.finished()) return;
+  if (!launch.since || launch.joined || launch.role.server || launch.role.price.value <= 0 || controller_.finished())
+    return;
   tell(Charged{.type = launch.role.type, .zone = launch.role.zone, .cost = launch.role.price * (now_ - *launch.since)});
 }
 
@@ -310,8 +326,6 @@ void Session::lose(WorkerId worker, const std::string& why) {
   crew_->gone(worker);
   // Fenced before the controller hears of it: others will train its samples, and its word must not count any more.
   act(Cut{worker});
-  // Its machine is paid for, and the controller will never hear of it.
-  if (!member.joined) fleet_.greeted(member.launch, 0);
   fleet_.end(member.launch);
   if (!member.cache.empty()) tell_neighbours();
   std::erase_if(held_, [&](const Event& event) {

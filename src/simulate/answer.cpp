@@ -23,40 +23,6 @@ std::vector<Moment> on_grid(const std::vector<Moment>& moments, Seconds interval
   return grid;
 }
 
-/// What a machine costs on average over what the series have, from when all have a price; nothing where one has none.
-std::vector<PricePoint> mean_prices(const std::vector<Series>& all) {
-  std::set<Seconds> times;
-  Seconds first{};
-  for (const Series& series : all) {
-    if (series.prices.empty()) return {};
-    first = std::max(first, series.prices.front().time);
-    for (const Change& change : series.changes) times.insert(change.time);
-    for (const PricePoint& point : series.prices) times.insert(point.time);
-  }
-  std::vector<PricePoint> means;
-  std::vector<std::size_t> change_at(all.size());
-  std::vector<std::size_t> price_at(all.size());
-  for (const Seconds time : times) {
-    double machines = 0;
-    double cost = 0;
-    double sum = 0;
-    for (std::size_t s = 0; s < all.size(); ++s) {
-      const auto& changes = all[s].changes;
-      const auto& prices = all[s].prices;
-      while (change_at[s] < changes.size() && changes[change_at[s]].time <= time) ++change_at[s];
-      while (price_at[s] < prices.size() && prices[price_at[s]].time <= time) ++price_at[s];
-      if (price_at[s] == 0) continue;
-      const int available = change_at[s] > 0 ? changes[change_at[s] - 1].available : 0;
-      machines += available;
-      cost += available * prices[price_at[s] - 1].price.value;
-      sum += prices[price_at[s] - 1].price.value;
-    }
-    if (time < first) continue;
-    means.push_back({time, {machines > 0 ? cost / machines : sum / static_cast<double>(all.size())}});
-  }
-  return means;
-}
-
 }  // namespace
 
 bool by_interval(const ReplayQuestion& question, PolicyName policy) {
@@ -69,10 +35,7 @@ Result<Series> pooled(const Trace& trace) {
   Trace machines = trace;
   std::erase_if(machines.series, [](const Series& series) { return series.changes.empty(); });
   if (machines.series.empty()) return fail("{}: prices only, want a trace of machines", trace.name);
-  if (machines.series.size() == 1) return machines.series[0];
-  Series all = merged(machines);
-  all.prices = mean_prices(machines.series);
-  return all;
+  return machines.series.size() == 1 ? machines.series[0] : merged(machines);
 }
 
 Result<ReplayAnswer> replay_answer(const Profile& profile, const Catalog& catalog, const Trace& trace,
@@ -96,6 +59,13 @@ Result<ReplayAnswer> replay_answer(const Profile& profile, const Catalog& catalo
   if (zones > 1)
     answer.notes.push_back(
         fmt::format("{} series, of which the cheapest is taken first; --zone or --type chooses one", zones));
+  std::set<std::string> others;
+  for (const Series& one : trace.series) {
+    if (!one.changes.empty() && !one.type.empty() && one.type != answer.job.type) others.insert(one.type);
+  }
+  if (!others.empty())
+    answer.notes.push_back(fmt::format("machines of {} count as {}, of which speeds are known; --type chooses",
+                                       fmt::join(others, ", "), answer.job.type));
   if (stats.max_available < answer.job.shapes.least_machines())
     answer.notes.push_back(fmt::format("never more than {} machines, and the smallest shape needs {}: nothing trains",
                                        stats.max_available, answer.job.shapes.least_machines()));

@@ -27,8 +27,7 @@ struct ReplayQuestion {
 /// Whether a policy is replayed interval by interval instead of by the controller.
 bool by_interval(const ReplayQuestion& question, PolicyName policy);
 
-/// All series of a trace together, at the mean of their prices where all have some; those without machines are left
-/// out. An error where none has any.
+/// All series of a trace together; those without machines are left out. An error where none has any.
 Result<Series> pooled(const Trace& trace);
 
 struct PolicyReplay {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 
 namespace mayfly {
 
@@ -59,6 +60,44 @@ Series capped(const Series& series, int most) {
   return cut;
 }
 
+namespace {
+
+/// What a machine costs on average over what the series have, from when all have a price; nothing where one has none.
+std::vector<PricePoint> mean_prices(const std::vector<Series>& all) {
+  std::set<Seconds> times;
+  Seconds first{};
+  for (const Series& series : all) {
+    if (series.prices.empty()) return {};
+    first = std::max(first, series.prices.front().time);
+    for (const Change& change : series.changes) times.insert(change.time);
+    for (const PricePoint& point : series.prices) times.insert(point.time);
+  }
+  std::vector<PricePoint> means;
+  std::vector<std::size_t> change_at(all.size());
+  std::vector<std::size_t> price_at(all.size());
+  for (const Seconds time : times) {
+    double machines = 0;
+    double cost = 0;
+    double sum = 0;
+    for (std::size_t s = 0; s < all.size(); ++s) {
+      const auto& changes = all[s].changes;
+      const auto& prices = all[s].prices;
+      while (change_at[s] < changes.size() && changes[change_at[s]].time <= time) ++change_at[s];
+      while (price_at[s] < prices.size() && prices[price_at[s]].time <= time) ++price_at[s];
+      if (price_at[s] == 0) continue;
+      const int available = change_at[s] > 0 ? changes[change_at[s] - 1].available : 0;
+      machines += available;
+      cost += available * prices[price_at[s] - 1].price.value;
+      sum += prices[price_at[s] - 1].price.value;
+    }
+    if (time < first) continue;
+    means.push_back({time, {machines > 0 ? cost / machines : sum / static_cast<double>(all.size())}});
+  }
+  return means;
+}
+
+}  // namespace
+
 Series merged(const Trace& trace) {
   std::map<Seconds, Change> sums;
   Series all;
@@ -70,10 +109,11 @@ Series merged(const Trace& trace) {
     }
     all.stays.insert(all.stays.end(), series.stays.begin(), series.stays.end());
   }
-  if (trace.series.size() == 1) {
+  const auto same_type = [&](const Series& series) { return series.type == trace.series[0].type; };
+  if (!trace.series.empty() && std::all_of(trace.series.begin(), trace.series.end(), same_type))
     all.type = trace.series[0].type;
-    all.zone = trace.series[0].zone;
-  }
+  if (trace.series.size() == 1) all.zone = trace.series[0].zone;
+  all.prices = mean_prices(trace.series);
   int available = 0;
   for (auto& [time, change] : sums) {
     change.time = time;

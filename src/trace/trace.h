@@ -72,7 +72,7 @@ Series slice(const Series& series, Seconds from, Seconds to);
 /// Never more than `most` machines: what a user who asks for `most` would have held, with a share of each loss.
 Series capped(const Series& series, int most);
 
-/// All series as one, for users to whom zones do not matter. Prices are not carried over.
+/// All series as one, for users to whom zones do not matter: at the mean price of what there is, where all have prices.
 Series merged(const Trace& trace);
 
 }  // namespace mayfly

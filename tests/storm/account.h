@@ -25,6 +25,9 @@ struct Weights {
   std::vector<SampleRange> ranges() const;
 };
 
+/// Whether an event that is written down has changed anything.
+bool is_news(const Record& record);
+
 /// Keeps its own account of every sample, from what is written down and what workers apply. Shares no code with the
 /// session, the crews or the ledger.
 class Account {
@@ -43,14 +46,20 @@ class Account {
   /// The run says that it is over, and leaves this behind.
   void finished(const Weights& weights, std::int64_t target);
 
-  void require(bool holds, const std::string& promise) {
-    if (!holds && broken_.empty()) broken_ = promise;
+  /// The first promise that does not hold is kept, with the figures that show it.
+  template <class... Figures>
+  void require(bool holds, fmt::format_string<Figures...> promise, Figures&&... figures) {
+    if (!holds && broken_.empty()) broken_ = fmt::format(promise, std::forward<Figures>(figures)...);
   }
   const std::string& broken() const { return broken_; }
   /// The end of what is written down.
   std::int64_t end() const { return end_; }
   int commits() const { return commits_; }
   int rollbacks() const { return rollbacks_; }
+  /// Samples that a roll-back has undone.
+  std::int64_t redone() const { return redone_; }
+  /// The formation whose step led to the end of what is written down.
+  std::int64_t ended_in() const { return ended_in_; }
 
  private:
   std::int64_t end_ = 0;
@@ -59,6 +68,8 @@ class Account {
   std::int64_t furthest_ = 0;
   int commits_ = 0;
   int rollbacks_ = 0;
+  std::int64_t redone_ = 0;
+  std::int64_t ended_in_ = -1;
   std::vector<std::int64_t> checkpoints_{0};
   std::string broken_{};
 };

@@ -29,7 +29,16 @@ void Puppet::later(Seconds time, std::function<void()> what) {
   });
 }
 
+bool Puppet::holds(std::int64_t sample) const {
+  if (!alive_ || !attached_ || !weights_ || frozen_until_ > world_.agenda().now()) return false;
+  // Whoever was only handed the state may have had no chance to say so.
+  if (weights_->sample == sample) return applied_in_ == world_.account().ended_in() && (!server_ || serving_);
+  return pending_ && pending_->first == weights_->sample && pending_->end() == sample &&
+         pending_->done.formation == world_.account().ended_in();
+}
+
 void Puppet::boot() {
+  if (world_.rng().chance(world_.weather().mute)) return;
   later(Seconds(world_.rng().exponential(0.3)), [this] {
     weights_ = server_ ? std::nullopt : std::optional(Weights{});
     attempt();
@@ -44,6 +53,14 @@ void Puppet::exit(const char* how) {
 }
 
 void Puppet::die() { exit("killed"); }
+
+void Puppet::leave() {
+  // All that was leased has been committed or forgotten.
+  const bool last = serving_ && serve_->formation == world_.account().formation();
+  world_.account().require(!last || !world_.trained() || staged_.empty(), "{} keeps {} pushes that nobody will ask for",
+                           name(), staged_.size());
+  exit("left");
+}
 
 void Puppet::notice(Seconds left) {
   if (!alive_) return;
@@ -161,7 +178,7 @@ void Puppet::obey(const ToMember& message) {
   std::visit(Overloaded{
                  [&](const Welcome& word) { welcome(word); },
                  [&](const Refused&) { refused(); },
-                 [&](const Leave&) { exit("left"); },
+                 [&](const Leave&) { leave(); },
                  [&](const Form& word) { answers([&] { form(word); }); },
                  [&](const Peers& word) {
                    answers([&] {

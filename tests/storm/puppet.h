@@ -25,6 +25,7 @@ class Puppet {
   void freeze(Seconds length);
   void die();
   void exit(const char* how);
+  void leave();
 
   bool alive() const { return alive_; }
   bool server() const { return server_; }
@@ -32,6 +33,14 @@ class Puppet {
   const std::string& address() const { return address_; }
   std::optional<int> connection() const { return connection_; }
   std::string name() const;
+  /// Has a connection, and was welcomed over it.
+  bool attached() const { return attached_; }
+  /// Had its notice.
+  bool leaving() const { return leaves_.has_value(); }
+  /// Could be asked for this state; a step counts that it has in its hands.
+  bool holds(std::int64_t sample) const;
+  /// A worker holds all there is.
+  int shard() const { return serve_ ? serve_->shard : 0; }
 
  private:
   struct Pending {
@@ -103,6 +112,7 @@ class Puppet {
   std::optional<Seconds> leaves_{};
 
   std::optional<Weights> weights_{};  ///< none: garbage
+  std::int64_t applied_in_ = -1;      ///< the formation of the last step that it has applied
   std::optional<Pending> pending_{};
   std::optional<Form> form_{};
   bool stands_ = false;

@@ -24,8 +24,8 @@ void Puppet::form(const Form& form) {
   settle(form.sample);
   if (form.rank == form.source && (!weights_ || weights_->sample != form.sample)) {
     if (!form.from_checkpoint) {
-      world_.account().require(false, fmt::format("{} is to be the source of sample {}, and holds {}", name(),
-                                                  form.sample, weights_ ? weights_->sample : -1));
+      world_.account().require(false, "{} is to be the source of sample {}, and holds {}", name(), form.sample,
+                               weights_ ? weights_->sample : -1);
       return;
     }
     const Saved* saved = world_.checkpoint(form.checkpoint);
@@ -37,8 +37,8 @@ void Puppet::form(const Form& form) {
     }
     if (!weights_ && form.formation < world_.account().formation()) return say(Unable{"too late: it is gone"});
     world_.account().require(weights_ && weights_->sample == form.sample,
-                             fmt::format("{} is to start from '{}' at {}, and there is no such checkpoint", name(),
-                                         form.checkpoint, form.sample));
+                             "{} is to start from '{}' at {}, and there is no such checkpoint", name(), form.checkpoint,
+                             form.sample);
   }
   world_.mesh(form.formation).ranks[form.rank] = this;
   later(world_.delay(), [this, formation = form.formation] {
@@ -48,6 +48,10 @@ void Puppet::form(const Form& form) {
 
 void Puppet::meet(const Peers& peers) {
   World::Mesh& mesh = world_.mesh(peers.formation);
+  const bool all = std::none_of(peers.addresses.begin(), peers.addresses.end(),
+                                [](const std::string& address) { return address.empty(); });
+  world_.account().require(all && peers.addresses.size() == static_cast<std::size_t>(form_->size),
+                           "{} is told where to reach some of formation {}", name(), peers.formation);
   if (stands_ || mesh.here.contains(form_->rank)) return;
   if (mesh.broken) return break_formation("a peer is gone");
   mesh.here.insert(form_->rank);
@@ -91,6 +95,7 @@ void Puppet::settle(std::int64_t committed) {
   if (!pending_) return;
   if (weights_ && pending_->end() == committed && pending_->first == weights_->sample && pending_->samples > 0) {
     weights_->apply(pending_->first, pending_->samples);
+    applied_in_ = pending_->done.formation;
     world_.account().applied(name(), *weights_, pending_->done.formation);
   }
   pending_.reset();
@@ -106,7 +111,7 @@ void Puppet::proceed(const Proceed& lease) {
   if (!weights_ || weights_->sample != lease.committed) return break_formation("told to go on from another sample");
   if (lease.counts.empty()) return;
   in_hand_ = lease;
-  later(Seconds(0.02 + world_.rng().exponential(0.05)), [this, formation = form_->formation, first = lease.committed] {
+  later(world_.work(), [this, formation = form_->formation, first = lease.committed] {
     if (form_ && form_->formation == formation && stands_) exchange(first);
   });
 }

@@ -30,7 +30,7 @@ void Puppet::break_served(std::int64_t formation, const std::string& why) {
 
 void Puppet::take(const Lease& lease) {
   if (done_ && done_->formation == lease.formation && done_->lease == lease.lease) return say(*done_);
-  later(Seconds(0.02 + world_.rng().exponential(0.05)), [this, lease] { push(lease, 0); });
+  later(world_.work(), [this, lease] { push(lease, 0); });
 }
 
 /// Server after server: whoever is lost on the way has told some of them and not others.

@@ -31,7 +31,7 @@ void Puppet::take_state(const Serve& serve, int tries) {
     if (!there) return later(kLook, [this, serve, tries] { take_state(serve, tries - 1); });
     world_.account().require(
         source->weights_ && source->weights_->sample == serve.sample && source->serve_->shard == serve.shard,
-        fmt::format("{} is to fetch sample {} where it is not", name(), serve.sample));
+        "{} is to fetch sample {} where it is not", name(), serve.sample);
     weights_ = source->weights_;
     return stand(serve);
   }
@@ -44,8 +44,8 @@ void Puppet::take_state(const Serve& serve, int tries) {
   }
   if (!weights_ && serve.formation < world_.account().formation()) return say(Unable{"too late: it is gone"});
   world_.account().require(weights_ && weights_->sample == serve.sample,
-                           fmt::format("{} is to start from '{}' at {}, and there is no such checkpoint", name(),
-                                       serve.checkpoint, serve.sample));
+                           "{} is to start from '{}' at {}, and there is no such checkpoint", name(), serve.checkpoint,
+                           serve.sample);
   stand(serve);
 }
 
@@ -62,15 +62,16 @@ void Puppet::commit(const Commit& commit) {
   for (const std::int64_t lease : commit.leases) {
     if (!staged_.contains(lease)) return break_serving("a lease is not staged");
   }
-  world_.account().require(commit.from == weights_->sample,
-                           fmt::format("{} holds {} and is told to go from {}", name(), weights_->sample, commit.from));
+  world_.account().require(commit.from == weights_->sample, "{} holds {} and is told to go from {}", name(),
+                           weights_->sample, commit.from);
   for (const std::int64_t lease : commit.leases) {
     const SampleRange range = staged_.extract(lease).mapped();
     weights_->apply(range.first, range.count);
   }
+  applied_in_ = commit.formation;
   world_.account().applied(name(), *weights_, commit.formation);
-  world_.account().require(weights_->sample == commit.sample,
-                           fmt::format("{} comes to {} and not to {}", name(), weights_->sample, commit.sample));
+  world_.account().require(weights_->sample == commit.sample, "{} comes to {} and not to {}", name(), weights_->sample,
+                           commit.sample);
 }
 
 void Puppet::forget(const Forget& forget) {

@@ -10,12 +10,17 @@ namespace {
 constexpr Seconds kStorm{40};
 /// Everything that a storm has broken is mended by then, and the rest is trained.
 constexpr Seconds kCalm{900};
+/// What the storm has broken is known by then.
+constexpr Seconds kSettled{45};
+/// All machines are there again.
+constexpr Seconds kComplete{100};
 
 }  // namespace
 
 World::World(std::uint64_t seed, bool record)
     : record_(record),
       rng_(seed),
+      inventory_(account_, inputs_),
       job_(unmeasured_job(5)),
       engine_(
           agenda_, rng_,
@@ -52,7 +57,8 @@ void World::draw_job() {
                                 .standby = rng_.below(2),
                                 .sync = kind == 1   ? Sync::bsp
                                         : kind == 2 ? Sync::asp
-                                                    : Sync::ssp};
+                                                    : Sync::ssp,
+                                .bound = rng_.below(3)};
   if (rng_.chance(0.7)) train.checkpoint.every = Seconds(1 + rng_.below(8));
   inputs_.spec.name = "storm";
   const int steps = 8 + rng_.below(40);
@@ -69,6 +75,11 @@ void World::draw_job() {
   inputs_.directory = "run";
   inputs_.job_file = "/job.yaml";
   if (rng_.chance(0.15)) signal_ = kStorm * rng_.uniform();
+  if (!rng_.chance(0.1) || inputs_.roles[0].limits.lifetime) return;
+  // Long enough to live through the storm and what follows.
+  const bool apart = kind > 1;
+  work_ = Seconds(180.0 / steps * (apart ? inputs_.workers : 1));
+  if (rng_.chance(0.3)) signal_ = kStorm + Seconds(20 + 20 * rng_.uniform());
 }
 
 void World::draw_weather() {
@@ -86,13 +97,17 @@ void World::draw_weather() {
             .between_freezes = every(0.3, 15),
             .between_crashes = every(0.5, 12),
             .crash_in_act = some(0.3, 0.01),
-            .no_checkpoint = some(0.3, 0.5)};
+            .no_checkpoint = some(0.3, 0.5),
+            .mute = some(0.2, 0.2)};
   engine_storm_ = {.refuse = some(0.4, 0.5),
                    .forget = some(0.3, 0.3),
                    .twice = some(0.4, 0.4),
                    .untold = some(0.3, 0.2),
-                   .delay = Seconds(rng_.chance(0.5) ? 0.1 : 2)};
+                   .delay = Seconds(rng_.chance(0.5) ? 0.1 : 2),
+                   .unlisted = Seconds(rng_.chance(0.3) ? 10 : 0)};
 }
+
+Seconds World::work() { return work_ ? *work_ * (0.5 + rng_.uniform()) : Seconds(0.02 + rng_.exponential(0.05)); }
 
 // Weather.
 
@@ -134,7 +149,8 @@ void World::notify_one() {
 }
 
 void World::freeze_one() {
-  if (Puppet* victim = some_puppet()) victim->freeze(Seconds(rng_.exponential(6)));
+  // Some never come back.
+  if (Puppet* victim = some_puppet()) victim->freeze(rng_.chance(0.1) ? 10 * kCalm : Seconds(rng_.exponential(6)));
 }
 
 void World::cut_one() {
@@ -150,28 +166,83 @@ void World::exited(Puppet& puppet, const char* how) {
 // The end.
 
 void World::check_end() {
-  for (const int launch : engine_.ordered_twice())
-    account_.require(false, fmt::format("launch {} was ordered twice", launch));
+  for (const int launch : engine_.ordered_twice()) account_.require(false, "launch {} was ordered twice", launch);
   if (!over_) {
-    return account_.require(false, fmt::format("{} of {} samples after the storm and {} s of calm", account_.end(),
-                                               target_, kCalm.count()));
+    return account_.require(false, "{} of {} samples after the storm and {} s of calm", account_.end(), target_,
+                            kCalm.count());
   }
   const auto& failure = session_->failure();
   // A last checkpoint that cannot be written is nobody's fault.
-  const bool excused = signal_ && failure && failure->starts_with("stopped, but");
-  account_.require(!failure || excused, fmt::format("the run has failed: {}", failure.value_or("")));
+  const bool excused = signal_ && *signal_ < kStorm && failure && failure->starts_with("stopped, but");
+  account_.require(!failure || excused, "the run has failed: {}", failure.value_or(""));
   if (failure) return;
   const Saved* saved = newest();
   FoundCheckpoint found;
   if (saved != nullptr)
     found.checkpoint = SavedState{saved->path, {.sample = saved->weights.sample, .ledger = saved->ledger}};
   const RunSummary summary = session_->summary(found);
-  account_.require(
-      summary.samples_repeated == 0 && summary.samples_skipped == 0,
-      fmt::format("the summary says {} repeated and {} skipped", summary.samples_repeated, summary.samples_skipped));
+  account_.require(summary.samples_repeated == 0 && summary.samples_skipped == 0,
+                   "the summary says {} repeated and {} skipped", summary.samples_repeated, summary.samples_skipped);
   if (session_->ended() == RunEnd::trained) account_.finished(saved != nullptr ? saved->weights : Weights{}, target_);
-  account_.require(engine_.held().empty(),
-                   fmt::format("the run is over, and {} machines are left", engine_.held().size()));
+  if (session_->ended() == RunEnd::stopped && *signal_ > kStorm) {
+    const std::int64_t kept = saved != nullptr ? saved->weights.sample : 0;
+    account_.require(kept == account_.end(), "stopped in a calm with {} samples, and {} are saved", account_.end(),
+                     kept);
+  }
+  account_.require(engine_.held().empty(), "the run is over, and {} machines are left", engine_.held().size());
+  if (storm_.crash_in_act > 0) return;  // what is never written down is lost
+  account_.require(summary.samples_redone == account_.redone(), "{} samples were trained again, the summary says {}",
+                   account_.redone(), summary.samples_redone);
+  if (const auto spent = inventory_.spent(); spent && summary.cost)
+    account_.require(std::abs((*spent - *summary.cost).value) < 1e-6,
+                     "{} s of machines were paid for, the summary says {} s", spent->value * 3600,
+                     summary.cost->value * 3600);
+}
+
+/// Long after the storm: everyone is at work that should be.
+void World::check_complete() {
+  if (over_ || signal_ || inputs_.roles[0].limits.lifetime) return;
+  int workers = 0;
+  int servers = 0;
+  for (const auto& puppet : puppets_) {
+    if (puppet->alive() && puppet->attached() && !puppet->leaving()) ++(puppet->server() ? servers : workers);
+  }
+  account_.require(workers == inputs_.workers && servers == inputs_.servers.count,
+                   "after {} s of calm {} workers and {} servers are there, and {} and {} are wanted",
+                   kComplete.count(), workers, servers, inputs_.workers, inputs_.servers.count);
+}
+
+/// In a calm whoever works is not ended without a word.
+void World::check_ends(const std::vector<int>& launches) {
+  if (agenda_.now() < kStorm + kSettled || signal_) return;
+  for (const auto& puppet : puppets_) {
+    const bool ends = std::find(launches.begin(), launches.end(), puppet->launch()) != launches.end();
+    account_.require(
+        !ends || !puppet->alive() || !puppet->attached() || puppet->leaving() || inventory_.dismissed(puppet->launch()),
+        "{} is ended without a word", puppet->name());
+  }
+}
+
+void World::check_held() {
+  std::set<int> leaving;
+  for (const auto& puppet : puppets_) {
+    if (puppet->leaving()) leaving.insert(puppet->launch());
+  }
+  inventory_.held(engine_.held(), leaving);
+}
+
+/// What somebody holds who is there to be asked is not given up.
+void World::check_rollback(std::int64_t to) {
+  if (to >= account_.end()) return;
+  std::set<int> shards;
+  for (const auto& [worker, number] : current_) {
+    const Connection& connection = connections_.at(number);
+    const bool here = connection.open && agenda_.now() - connection.since > Seconds(1);
+    if (here && connection.puppet->holds(account_.end())) shards.insert(connection.puppet->shard());
+  }
+  const int all = inputs_.spec.train->servers ? inputs_.spec.train->servers->count : 1;
+  account_.require(static_cast<int>(shards.size()) < all, "rolled back to {}, and {} is held by those who are there",
+                   to, account_.end());
 }
 
 StormRun World::run() {
@@ -180,18 +251,22 @@ StormRun World::run() {
   schedule_storm(kStorm);
   start_session();
   if (signal_)
-    agenda_.at(*signal_, [this] { tell("signal", [](Session& session, Seconds now) { session.signal(now); }); });
+    agenda_.at(*signal_, [this] {
+      if (session_ && !over_) inventory_.signalled(session_time());
+      tell([] { return "signal"; }, [](Session& session, Seconds now) { session.signal(now); });
+    });
   while (account_.broken().empty() && !over_ && agenda_.next(kStorm)) {
   }
   weather_ = {};
   engine_.set({});
+  agenda_.after(kComplete, [this] { check_complete(); });
   while (account_.broken().empty() && !over_ && agenda_.next(kStorm + kCalm)) {
   }
   if (account_.broken().empty()) check_end();
   if (record_ && session_) {
-    told_.push_back(fmt::format("fleet {}", notes_["fleet"]));
-    told_.push_back(fmt::format("crew {}", notes_["crew"]));
-    told_.push_back(status_json(session_->status()).dump());
+    told_.push_back(fmt::format("# fleet {}", notes_["fleet"]));
+    told_.push_back(fmt::format("# crew {}", notes_["crew"]));
+    told_.push_back(fmt::format("# {}", status_json(session_->status()).dump()));
   }
   StormRun run{.broken = account_.broken(),
                .told = std::move(told_),

@@ -11,6 +11,7 @@
 #include "base/rng.h"
 #include "run/session.h"
 #include "storm/account.h"
+#include "storm/inventory.h"
 #include "support/agenda.h"
 #include "support/fake_engine.h"
 
@@ -31,6 +32,7 @@ struct Weather {
   Seconds between_crashes{};  ///< of the controller
   double crash_in_act = 0;    ///< chance that the controller dies while it does what it wants done, at each call
   double no_checkpoint = 0;   ///< chance that writing one fails
+  double mute = 0;            ///< chance that a machine comes and never says a word
 };
 
 /// A written checkpoint.
@@ -43,7 +45,7 @@ struct Saved {
 /// What came of one schedule.
 struct StormRun {
   std::string broken{};             ///< the promise that was not kept; empty: all were
-  std::vector<std::string> told{};  ///< everything the session was told, where it is asked for
+  std::vector<std::string> told{};  ///< the story, where it is asked for
   int commits = 0;
   int rollbacks = 0;
   int crashes = 0;
@@ -67,8 +69,13 @@ class World {
   Account& account() { return account_; }
   const Weather& weather() const { return weather_; }
   const RunInputs& inputs() const { return inputs_; }
+  Expectation expected() const { return engine_.expected({}); }
   /// Of one epoch, as every worker says.
   std::int64_t epoch() const { return epoch_; }
+  /// Everything is written down.
+  bool trained() const { return account_.end() == target_; }
+  /// A worker's share of a step takes so long.
+  Seconds work();
   /// Begins a connection: the number, or none where nobody listens.
   std::optional<int> connect(Puppet& puppet);
   void say(int connection, const ToController& message);
@@ -93,6 +100,7 @@ class World {
     Puppet* puppet = nullptr;
     std::optional<WorkerId> worker{};
     bool open = true;
+    Seconds since{};
     Seconds last_in{};   ///< when the last message to the controller arrives
     Seconds last_out{};  ///< likewise, from it
   };
@@ -108,12 +116,17 @@ class World {
   void freeze_one();
   Puppet* some_puppet();
   void check_end();
+  void check_complete();
+  void check_held();
+  void check_ends(const std::vector<int>& launches);
+  void check_rollback(std::int64_t to);
 
   // world_controller.cpp: the controller's process.
   void start_session();
   void crash();
-  template <class Call>
-  void tell(const std::string& what, Call call);
+  /// `what`: its line in the story, asked for only where one is written.
+  template <class What, class Call>
+  void tell(What what, Call call);
   void perform();
   void perform(const Letter& letter);
   void perform(const Cut& act);
@@ -138,6 +151,7 @@ class World {
   Rng rng_;
   support::Agenda agenda_{};
   Account account_{};
+  Inventory inventory_;
   Weather weather_{};
   Weather storm_{};
   support::FakeEngine::Faults engine_storm_{};
@@ -146,6 +160,7 @@ class World {
   std::int64_t epoch_ = 64;
   std::int64_t target_ = 0;
   std::optional<Seconds> signal_{};
+  std::optional<Seconds> work_{};  ///< of a step that takes its time
   support::FakeEngine engine_;
   std::unique_ptr<Session> session_{};
   int incarnation_ = 0;
@@ -166,10 +181,10 @@ class World {
   int alarm_ = 0;
 };
 
-template <class Call>
-void World::tell(const std::string& what, Call call) {
+template <class What, class Call>
+void World::tell(What what, Call call) {
   if (!session_ || over_ || !account_.broken().empty()) return;
-  if (record_) told_.push_back(fmt::format("{:.4f} {}", session_time().count(), what));
+  if (record_) told_.push_back(fmt::format("{} {}", session_time().count(), what()));
   call(*session_, session_time());
   perform();
 }

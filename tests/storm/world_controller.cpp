@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "storm/puppet.h"
+#include "storm/story.h"
 #include "storm/world.h"
 
 namespace mayfly::storm {
@@ -21,17 +22,21 @@ void World::start_session() {
   stood_still_ = agenda_.now() - time;
   session_->acts();  // only what the store has already
   engine_.connect({.seen = [this](const Sighting& sight) {
-    tell(fmt::format("seen {} {} {}", sight.launch, name(sight.stage), sight.ending ? sight.ending->how : ""),
-         [&](Session& session, Seconds now) { session.seen(now, sight); });
+    if (!over_) inventory_.seen(session_time(), sight);
+    tell([&] { return "seen " + text_of(sight); }, [&](Session& session, Seconds now) { session.seen(now, sight); });
   }});
-  if (record_) told_.push_back(fmt::format("{:.4f} starts at {:.4f}", agenda_.now().count(), time.count()));
+  if (record_) told_.push_back(fmt::format("{} starts", time.count()));
+  inventory_.began(time);
   engine_.adopt(session_->fleet().kept());
-  tell("begin", [](Session& session, Seconds now) { session.begin(now); });
+  tell([] { return "begin"; }, [](Session& session, Seconds now) { session.begin(now); });
   const int incarnation = incarnation_;
   const auto list = [this, incarnation](const auto& again) -> void {
     agenda_.after(kListEvery, [this, incarnation, again] {
       if (incarnation != incarnation_ || !session_) return;
-      tell("listed", [&](Session& session, Seconds now) { session.listed(now, engine_.sights()); });
+      const auto sights = engine_.sights();
+      if (!over_) inventory_.listed(session_time(), sights);
+      tell([&] { return "listed " + text_of(sights); },
+           [&](Session& session, Seconds now) { session.listed(now, sights); });
       again(again);
     });
   };
@@ -41,7 +46,7 @@ void World::start_session() {
 void World::crash() {
   if (!session_ || over_) return;
   ++crashes_;
-  if (record_) told_.push_back(fmt::format("{:.4f} dies", agenda_.now().count()));
+  if (record_) told_.push_back(fmt::format("{} dies", session_time().count()));
   session_.reset();
   ++incarnation_;
   engine_.disconnect();
@@ -59,7 +64,10 @@ void World::perform() {
     const bool dies = rng_.chance(weather_.crash_in_act);
     const std::size_t most =
         dies ? static_cast<std::size_t>(rng_.below(static_cast<int>(acts.size()) + 1)) : acts.size();
-    for (std::size_t i = 0; i < most; ++i) std::visit([this](const auto& act) { perform(act); }, acts[i]);
+    for (std::size_t i = 0; i < most; ++i) {
+      if (record_) told_.push_back("  " + text_of(acts[i]));
+      std::visit([this](const auto& act) { perform(act); }, acts[i]);
+    }
     dead_ = dies && !over_;
   }
   performing_ = false;
@@ -74,11 +82,13 @@ void World::watch_clock() {
   // A hair later than that: the sum is rounded, and a timer is never early.
   agenda_.at(*due + stood_still_ + Seconds(1e-6), [this, alarm, incarnation = incarnation_] {
     if (alarm != alarm_ || incarnation != incarnation_) return;
-    tell("pass", [](Session& session, Seconds now) { session.pass(now); });
+    tell([] { return "pass"; }, [](Session& session, Seconds now) { session.pass(now); });
+    if (session_ && !over_) inventory_.look(session_time());
   });
 }
 
 void World::perform(const Letter& letter) {
+  inventory_.wrote(session_time(), letter);
   // A negative number is a connection that belongs to nobody yet.
   const auto current = current_.find(letter.to);
   const int number = letter.to < 0 ? -letter.to : current == current_.end() ? 0 : current->second;
@@ -94,6 +104,7 @@ void World::perform(const Letter& letter) {
 }
 
 void World::perform(const Cut& act) {
+  inventory_.closed(act.worker);
   const auto found = current_.find(act.worker);
   if (found == current_.end()) return;
   const int number = found->second;
@@ -104,29 +115,34 @@ void World::perform(const Cut& act) {
 void World::perform(const Ask& act) {
   for (const Order& order : act.orders) {
     const auto noted = notes_.find("fleet");
-    account_.require(
-        noted != notes_.end() && noted->second.find(fmt::format("\"launch\":{},", order.launch)) != std::string::npos,
-        fmt::format("launch {} is ordered before it is written down", order.launch));
+    const std::string entry = fmt::format("\"launch\":{},", order.launch);
+    account_.require(noted != notes_.end() && noted->second.find(entry) != std::string::npos,
+                     "launch {} is ordered before it is written down", order.launch);
   }
+  for (const Order& order : act.orders) inventory_.ordered(session_time(), order);
   engine_.order(act.orders);
   for (const int launch : act.tells) engine_.tell(launch);
+  check_ends(act.ends);
   for (const int launch : act.ends) engine_.end(launch);
+  check_held();
 }
 
 void World::perform(const Record& act) {
+  if (const auto* back = std::get_if<RolledBack>(&act.event.event); back != nullptr && is_news(act))
+    check_rollback(static_cast<std::int64_t>(back->sample.value_or(0)));
   account_.stored(act);
+  inventory_.recorded(act);
   lines_.push_back(journal_line(act.event.time, act.event.event));
   if (!act.key.empty()) notes_[act.key] = act.note;
 }
 
-void World::perform(const JournalLine& act) {
-  if (record_) told_.push_back("  " + act.text);
-  lines_.push_back(act.text);
-}
+void World::perform(const JournalLine& act) { lines_.push_back(act.text); }
 
 void World::perform(const Note& act) {
   notes_[act.key] = act.value;
-  if (act.key == "formation") account_.formed(std::stoll(act.value));
+  if (act.key != "formation") return;
+  account_.formed(std::stoll(act.value));
+  inventory_.formed(session_time());
 }
 
 bool World::save(const std::string& path, const Weights& weights, const std::vector<SampleRange>& ledger) {
@@ -156,7 +172,7 @@ void World::perform(const Seek&) {
       found.checkpoint = SavedState{saved->path, {.sample = saved->weights.sample, .ledger = saved->ledger}};
     agenda_.after(delay(), [this, incarnation, found] {
       if (incarnation != incarnation_) return;
-      tell(fmt::format("sought {}", found.checkpoint ? found.checkpoint->path.string() : "nothing"),
+      tell([&] { return "sought " + text_of(found); },
            [&](Session& session, Seconds now) { session.sought(now, found); });
     });
   });
@@ -172,7 +188,7 @@ void World::perform(const Publish& act) {
     }
     agenda_.after(delay(), [this, incarnation, checkpoint] {
       if (incarnation != incarnation_) return;
-      tell(fmt::format("published {}", checkpoint.path),
+      tell([&] { return "published " + encoded<ToController>(FromMember(checkpoint)); },
            [&](Session& session, Seconds now) { session.published(now, checkpoint, {}); });
     });
   });

@@ -15,7 +15,7 @@ Seconds World::delay() {
 
 std::optional<int> World::connect(Puppet& puppet) {
   if (!session_ || over_) return std::nullopt;
-  connections_[++last_connection_] = {.puppet = &puppet};
+  connections_[++last_connection_] = {.puppet = &puppet, .since = agenda_.now()};
   return last_connection_;
 }
 
@@ -46,7 +46,9 @@ void World::close(int number) {
     const auto current = current_.find(*worker);
     if (current == current_.end() || current->second != number) return;
     current_.erase(current);
-    tell(fmt::format("closed {}", *worker), [&](Session& session, Seconds now) { session.closed(now, *worker); });
+    inventory_.closed(*worker);
+    tell([&] { return fmt::format("closed {}", *worker); },
+         [&](Session& session, Seconds now) { session.closed(now, *worker); });
   });
 }
 
@@ -58,7 +60,8 @@ void World::hear(int number, const ToController& message) {
                  [&](const FromMember& word) {
                    if (!found->second.worker) return;
                    const WorkerId worker = *found->second.worker;
-                   tell(fmt::format("hear {} {}", worker, encoded<ToController>(word)),
+                   inventory_.heard(session_time(), worker, word);
+                   tell([&] { return fmt::format("hear {} {}", worker, encoded<ToController>(word)); },
                         [&](Session& session, Seconds now) { session.hear(now, worker, word); });
                  },
                  Ignoring<void, FromOperator>{},
@@ -68,7 +71,7 @@ void World::hear(int number, const ToController& message) {
 
 void World::greet(int number, const Hello& hello) {
   Result<Welcome> welcome = fail("nobody is there");
-  tell(fmt::format("hello {}", encoded<ToController>(hello)),
+  tell([&] { return "hello " + encoded<ToController>(hello); },
        [&](Session& session, Seconds now) { welcome = session.hello(now, hello); });
   const auto found = connections_.find(number);
   if (!session_ || found == connections_.end()) return;
@@ -84,8 +87,9 @@ void World::greet(int number, const Hello& hello) {
   }
   found->second.worker = welcome->worker;
   current_[welcome->worker] = number;
+  inventory_.greeted(session_time(), hello.launch, welcome->worker);
   perform(Letter{welcome->worker, *welcome});
-  tell(fmt::format("connected {} {}", welcome->worker, encoded<ToController>(hello)),
+  tell([&] { return fmt::format("connected {} {}", welcome->worker, encoded<ToController>(hello)); },
        [&](Session& session, Seconds now) { session.connected(now, welcome->worker, hello); });
 }
 

@@ -9,7 +9,7 @@ void FakeEngine::order(std::span<const Order> orders) {
       continue;
     }
     if (rng_.chance(faults_.forget)) continue;
-    launches_[order.launch] = {.role = order.role};
+    launches_[order.launch] = {.role = order.role, .listed = agenda_.now() + faults_.unlisted * rng_.uniform()};
     if (rng_.chance(faults_.refuse)) {
       agenda_.after(delay(), [this, launch = order.launch] {
         ended(launch, {.kind = Ending::Kind::refused, .how = "no capacity"});
@@ -65,7 +65,9 @@ void FakeEngine::sweep() {
 
 std::vector<Sighting> FakeEngine::sights() const {
   std::vector<Sighting> all;
-  for (const auto& [launch, machine] : launches_) all.push_back(sight_of(launch, machine));
+  for (const auto& [launch, machine] : launches_) {
+    if (machine.listed <= agenda_.now()) all.push_back(sight_of(launch, machine));
+  }
   return all;
 }
 

@@ -23,6 +23,7 @@ class FakeEngine final : public Engine {
     double twice = 0;    ///< a sight is told
     double untold = 0;   ///< a sight is not
     Seconds delay{0.1};  ///< mean, of machines and of sights
+    Seconds unlisted{};  ///< an order is not among all sights for so long at the most
   };
   /// What machines do is not the engine's affair.
   struct Machines {
@@ -63,6 +64,7 @@ class FakeEngine final : public Engine {
     MachineRole role{};
     Sighting::Stage stage = Sighting::Stage::ordered;
     Seconds since{};
+    Seconds listed{};
   };
   void come(int launch);
   void see(Sighting sight);

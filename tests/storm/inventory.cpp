@@ -1,0 +1,232 @@
+#include "storm/inventory.h"
+
+#include <algorithm>
+
+#include "base/json.h"
+
+namespace mayfly::storm {
+namespace {
+
+/// As long as the session may take from what it is told to what follows, at the most.
+constexpr Seconds kMoment{0.6};
+/// An order is not listed for so long at the most.
+constexpr Seconds kUnlisted{20};
+/// A formation that stands before that gives nobody reason to be given up.
+constexpr Seconds kFormation{9.9};
+
+bool has_command(const Record& record, std::string_view command) {
+  const std::string text = fmt::format("\"command\":\"{}\"", command);
+  return std::any_of(record.lines.begin(), record.lines.end(),
+                     [&](const std::string& line) { return line.find(text) != std::string::npos; });
+}
+
+}  // namespace
+
+void Inventory::began(Seconds now) {
+  began_ = formed_ = now;
+  signal_.reset();
+  after_signal_ = 0;
+  spoke_.clear();
+  notices_.clear();
+  out_.clear();
+  for (auto& [launch, machine] : machines_) {
+    machine.since.reset();
+    machine.from.reset();
+    machine.ready = false;
+    machine.ordered = {};  // no process knows when another has ordered
+  }
+}
+
+Inventory::Machine* Inventory::machine_of(WorkerId worker) {
+  const auto launch = launches_.find(worker);
+  if (launch == launches_.end()) return nullptr;
+  const auto found = machines_.find(launch->second);
+  return found == machines_.end() ? nullptr : &found->second;
+}
+
+void Inventory::seen(Seconds now, const Sighting& sight) {
+  const auto found = machines_.find(sight.launch);
+  if (found == machines_.end() || found->second.gone) return;
+  Machine& machine = found->second;
+  if (sight.stage == Sighting::Stage::gone) return gone(now, machine);
+  if (sight.stage != Sighting::Stage::ordered && !machine.since) machine.since = now - sight.age;
+}
+
+void Inventory::listed(Seconds now, const std::vector<Sighting>& all) {
+  for (const Sighting& sight : all) seen(now, sight);
+  for (auto& [launch, machine] : machines_) {
+    const bool there = std::any_of(all.begin(), all.end(),
+                                   [&, number = launch](const Sighting& sight) { return sight.launch == number; });
+    const bool old = now - machine.ordered > kUnlisted;
+    if (!there && old && !machine.gone) gone(now, machine);
+  }
+}
+
+/// A machine that never joined was paid for all the same.
+void Inventory::gone(Seconds now, Machine& machine) {
+  machine.gone = true;
+  if (machine.since && !machine.joined && !finished_) machine.seconds = now - *machine.since;
+}
+
+void Inventory::greeted(Seconds now, int launch, WorkerId worker) {
+  launches_[worker] = launch;
+  spoke_[worker] = now;
+  for (auto& [other, out] : out_) out.others.erase(worker);  // it begins anew
+}
+
+void Inventory::closed(WorkerId worker) {
+  spoke_.erase(worker);
+  out_.erase(worker);
+}
+
+void Inventory::formed(Seconds now) {
+  formed_ = now;
+  out_.clear();
+}
+
+/// Where nobody may be more than `bound` updates ahead of another: whoever is slow may itself have been ahead.
+void Inventory::leased(WorkerId worker, const Lease& lease) {
+  const auto& servers = *inputs_.spec.train->servers;
+  for (auto& [other, out] : out_) {
+    if (other == worker || servers.sync != ServersSpec::Sync::ssp) continue;
+    account_.require(++out.others[worker] <= 2 * servers.bound + 1,
+                     "w{} is given its lease {} while w{} has one, and the bound is {}", worker, out.others[worker],
+                     other, servers.bound);
+  }
+  out_[worker] = {.lease = lease.lease};
+}
+
+void Inventory::heard(Seconds now, WorkerId worker, const FromMember& message) {
+  if (!spoke_.contains(worker)) return;
+  spoke_[worker] = now;
+  if (std::holds_alternative<Unable>(message)) unable_.insert(worker);
+  const auto* pushed = std::get_if<Pushed>(&message);
+  const auto out = out_.find(worker);
+  const bool over = pushed != nullptr && out != out_.end() && out->second.lease == pushed->lease;
+  if (over || std::holds_alternative<Broken>(message)) out_.erase(worker);
+  Machine* const machine = machine_of(worker);
+  if (machine == nullptr) return;
+  if (std::holds_alternative<Ready>(message) && !std::exchange(machine->ready, true)) machine->from = machine->since;
+  if (const auto* leaving = std::get_if<Leaving>(&message)) {
+    out_.erase(worker);  // not waited for any more
+    // One that an earlier process has heard of may have been replaced by it.
+    const bool known = !noticed_.insert(launches_.at(worker)).second;
+    notices_.try_emplace(worker, Heard{.time = now, .left = Seconds(leaving->left_s), .replaced = known});
+  }
+}
+
+void Inventory::ordered(Seconds now, const Order& order) {
+  machines_[order.launch] = {.role = order.role, .ordered = now};
+  for (auto& [worker, notice] : notices_) notice.replaced = notice.replaced || launches_[worker] == order.instead;
+  account_.require(!finished_, "launch {} is ordered when the training is over", order.launch);
+  account_.require(!signal_ || now - *signal_ < 3 * inputs_.times.silence,
+                   "launch {} is ordered for a run that was told to stop", order.launch);
+}
+
+void Inventory::wrote(Seconds now, const Letter& letter) {
+  if (std::holds_alternative<Leave>(letter.message) && launches_.contains(letter.to))
+    dismissed_.insert(launches_.at(letter.to));
+  if (const auto* lease = std::get_if<Lease>(&letter.message)) leased(letter.to, *lease);
+  const auto* form = std::get_if<Form>(&letter.message);
+  const bool hands_over = form != nullptr && form->rank == form->source;
+  const bool works = (form != nullptr && !hands_over) || std::holds_alternative<Attach>(letter.message);
+  const auto notice = notices_.find(letter.to);
+  account_.require(!works || notice == notices_.end() || now - notice->second.time < Seconds(3),
+                   "w{} said {} s ago that it will be taken, and is to work", letter.to,
+                   works && notice != notices_.end() ? (now - notice->second.time).count() : 0);
+}
+
+void Inventory::recorded(const Record& record) {
+  const Seconds now = record.event.time;
+  const bool news = is_news(record);
+  if (const auto* joined = std::get_if<Joined>(&record.event.event); joined != nullptr && news) {
+    Machine* const machine = machine_of(joined->worker);
+    if (machine != nullptr) {
+      machine->joined = true;
+      paid_from_[joined->worker] = machine->from.value_or(now);
+    }
+  }
+  if (const auto* gone = std::get_if<Lost>(&record.event.event)) {
+    lost(now, gone->worker);
+    ended(now, gone->worker);
+  }
+  if (const auto* step = std::get_if<StepCommitted>(&record.event.event); step != nullptr && news) committed(*step);
+  for (const std::string& line : record.lines) {
+    if (line.find("\"command\":\"release\"") == std::string::npos) continue;
+    const Json json = Json::parse(line, nullptr, false);
+    ended(now, std::stoi(json.value("worker", "w0").substr(1)));
+  }
+  if (has_command(record, "finish") && !finished_) {
+    finished_ = now;
+    while (!paid_from_.empty()) ended(now, paid_from_.begin()->first);
+  }
+}
+
+void Inventory::committed(const StepCommitted& step) {
+  if (signal_) {
+    ++after_signal_;
+    account_.require(after_signal_ <= inputs_.workers + 1, "{} steps since it was told to stop", after_signal_);
+  }
+  const TrainSpec& train = *inputs_.spec.train;
+  const bool wait = !train.servers || train.servers->sync == ServersSpec::Sync::bsp;
+  account_.require(!wait || step.samples == train.batch, "a step has {} samples where all wait for {}", step.samples,
+                   train.batch);
+}
+
+/// Its money does not run any more.
+void Inventory::ended(Seconds now, WorkerId worker) {
+  const auto found = paid_from_.find(worker);
+  if (found == paid_from_.end()) return;
+  machine_of(worker)->seconds = now - found->second;
+  paid_from_.erase(found);
+}
+
+/// Has the session reason to take it for lost?
+void Inventory::lost(Seconds now, WorkerId worker) {
+  const Machine* const machine = machine_of(worker);
+  if (machine == nullptr || machine->gone || unable_.contains(worker) || dismissed_.contains(launches_.at(worker)))
+    return;
+  if (now - formed_ > kFormation) return;
+  const auto spoke = spoke_.find(worker);
+  const Seconds silence = now - (spoke == spoke_.end() ? began_ : spoke->second);
+  account_.require(silence >= inputs_.times.silence, "w{} is taken for lost after {} s", worker, silence.count());
+}
+
+void Inventory::look(Seconds now) {
+  for (const auto& [worker, time] : spoke_)
+    account_.require(now - time < 3 * inputs_.times.silence, "w{} is silent for {} s, and nobody minds", worker,
+                     (now - time).count());
+  if (finished_ || signal_) return;
+  for (const auto& [worker, notice] : notices_) {
+    const bool due = now - notice.time > inputs_.times.replacement + kMoment && now - began_ > kMoment;
+    const Machine* const machine = machine_of(worker);
+    const bool limited = machine == nullptr || machine->role.limits.lifetime.has_value();
+    account_.require(!due || notice.replaced || limited || machine->gone || dismissed(launches_.at(worker)),
+                     "launch {} will be taken, and nothing is ordered instead", launches_.at(worker));
+  }
+}
+
+void Inventory::held(const std::vector<int>& launches, const std::set<int>& leaving) {
+  int workers = 0;
+  int servers = 0;
+  int successors = 0;
+  for (const int launch : launches) {
+    const MachineRole& role = machines_[launch].role;
+    if (role.limits.lifetime) ++successors;
+    if (!leaving.contains(launch) && !dismissed(launch)) ++(role.server ? servers : workers);
+  }
+  account_.require(workers <= inputs_.workers + successors && servers <= inputs_.servers.count,
+                   "{} workers and {} servers are held, and {} and {} are wanted", workers, servers, inputs_.workers,
+                   inputs_.servers.count);
+}
+
+std::optional<Usd> Inventory::spent() const {
+  if (!finished_) return std::nullopt;
+  Usd sum{};
+  for (const auto& [launch, machine] : machines_) {
+    if (!machine.role.server) sum += machine.role.price * machine.seconds;
+  }
+  return sum + inputs_.servers.price * static_cast<double>(inputs_.servers.count) * *finished_;
+}
+
+}  // namespace mayfly::storm
