@@ -226,9 +226,11 @@ void ServerCrew::serve() {
       word.from_checkpoint = true;
       word.checkpoint = *checkpoint_;
     } else if (!has) {
+      // One that stands: who does not is told nothing of this formation, and would hand nothing over in it.
       const auto source = std::find_if(servers_.begin(), servers_.end(), [&](const auto& entry) {
-        return entry.second.shard == server.shard && holds(entry.second);
+        return entry.second.stands && entry.second.shard == server.shard && holds(entry.second);
       });
+      MAYFLY_CHECK(source != servers_.end(), "a shard that is not loaded from a checkpoint has a server that holds it");
       word.source = source->second.address;
     }
     if (!has) server.sample.reset();  // until it says so

@@ -124,6 +124,21 @@ TEST(ServerCrew, BoundedStalenessCountsANewcomerFromWhereTheOthersAre) {
   EXPECT_EQ(stage.to<Lease>(1).size(), before + 1);
 }
 
+// 100 has its notice and stays all the same. 101 holds the shard, so 100 is in no formation any more, and 102, which
+// comes next, is to fetch the shard from 101.
+TEST(ServerCrew, AShardIsFetchedFromAServerThatStands) {
+  support::ServerStage stage({.count = 1, .standby = 1, .sync = How::asp});
+  stage.serve({100, 101});
+  stage.train(1);
+  stage.push(1);
+  stage.commit();
+  stage.crew.server_leaves(100);
+  stage.stand();
+  stage.serve({102});
+  stage.stand();
+  EXPECT_EQ(stage.last<Serve>(102).source, "at 101");
+}
+
 TEST(ServerCrew, AStandbyTakesOverWhatWasCommitted) {
   support::ServerStage stage({.count = 1, .standby = 1, .sync = How::asp});
   stage.serve({100, 101});
