@@ -231,6 +231,8 @@ ScheduleSpec read_schedule(Section section) {
     schedule.kind = ScheduleSpec::Kind::step;
     schedule.every_steps = section.number("every_steps", Range::positive);
     schedule.factor = section.maybe_number("factor", Range::positive).value_or(schedule.factor);
+    // Above 1 the rate grows beyond every number in a long run.
+    if (schedule.factor > 1) section.reject("factor", fmt::format("{}, want more than 0, at most 1", schedule.factor));
   }
   if (name == "cosine") {
     schedule.kind = ScheduleSpec::Kind::cosine;

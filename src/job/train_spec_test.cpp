@@ -115,6 +115,8 @@ TEST(TrainSpecs, SayWhatIsWrong) {
       {block("name: gpt, heads: 3", "name: text, files: t"),
        "2: train.model.embedding: 128, want a multiple of the 3 heads"},
       {block("name: mlp, hidden: [1.5]", digits), "2: train.model.hidden: 1.5, want whole numbers up to 10^6"},
+      {block(cnn, digits, "schedule: {kind: step, every_steps: 5, factor: 1.1}"),
+       "4: train.schedule.factor: 1.1, want more than 0, at most 1"},
       {block("name: mlp", digits), "2: train.model.hidden: missing"},
       {block("name: torchscript", digits), "2: train.model.file: missing"},
       {block("name: count", digits), "3: train.data: digits data for the model count, want count"},
