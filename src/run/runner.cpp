@@ -46,6 +46,8 @@ Result<RunSummary> Runner::run() {
   journal_.flush();
   // What is being published is finished first: the summary is of the newest checkpoint.
   vault_.reset();
+  // Of a writer that was killed, where no checkpoint came after it.
+  remove_leftovers(session_->checkpoints());
   if (session_->failure()) write_last_status(nullptr);
   if (session_->ended() == RunEnd::unable) return RunSummary{.end = RunEnd::unable, .failure = *session_->failure()};
   if (session_->failure()) return unexpected(Error{*session_->failure()});

@@ -84,7 +84,9 @@ std::unique_ptr<Crew> Session::make_crew(std::int64_t formation) const {
 }
 
 std::int64_t Session::end_sample() const {
-  return parting_ ? crew_->sample() : target_.value_or(std::int64_t{1} << 60);
+  // A worker that joins or comes back while the last checkpoint is written changes nothing about it.
+  if (parting_ || phase_ == Phase::saving) return crew_->sample();
+  return target_.value_or(std::int64_t{1} << 60);
 }
 
 void Session::commit(const Crew::Step& step) {

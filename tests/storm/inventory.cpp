@@ -165,8 +165,7 @@ void Inventory::recorded(const Record& record) {
 void Inventory::committed(const StepCommitted& step) {
   if (signal_) {
     ++after_signal_;
-    // What each has in hand, and what lost workers have left behind.
-    account_.require(after_signal_ <= 3 * inputs_.workers, "{} steps since it was told to stop", after_signal_);
+    account_.require(after_signal_ <= inputs_.workers + 1, "{} steps since it was told to stop", after_signal_);
   }
   const TrainSpec& train = *inputs_.spec.train;
   const bool wait = !train.servers || train.servers->sync == ServersSpec::Sync::bsp;
