@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "data/checkpoint_folder.h"
 #include "status/folder.h"
 #include "wire/file_limit.h"
 

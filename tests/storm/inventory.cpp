@@ -103,7 +103,9 @@ void Inventory::heard(Seconds now, WorkerId worker, const FromMember& message) {
   const auto* pushed = std::get_if<Pushed>(&message);
   const auto out = out_.find(worker);
   const bool over = pushed != nullptr && out != out_.end() && out->second.lease == pushed->lease;
-  if (over || std::holds_alternative<Broken>(message)) out_.erase(worker);
+  // One that stands anew has nothing in hand, whatever it was given before.
+  const bool anew = std::holds_alternative<Broken>(message) || std::holds_alternative<Formed>(message);
+  if (over || anew) out_.erase(worker);
   Machine* const machine = machine_of(worker);
   if (machine == nullptr) return;
   if (std::holds_alternative<Ready>(message) && !std::exchange(machine->ready, true)) machine->from = machine->since;
