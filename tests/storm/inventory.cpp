@@ -126,8 +126,10 @@ void Inventory::ordered(Seconds now, const Order& order) {
 }
 
 void Inventory::wrote(Seconds now, const Letter& letter) {
-  if (std::holds_alternative<Leave>(letter.message) && launches_.contains(letter.to))
-    dismissed_.insert(launches_.at(letter.to));
+  if (std::holds_alternative<Leave>(letter.message)) {
+    out_.erase(letter.to);  // not waited for any more
+    if (launches_.contains(letter.to)) dismissed_.insert(launches_.at(letter.to));
+  }
   if (const auto* lease = std::get_if<Lease>(&letter.message)) leased(letter.to, *lease);
   const auto* form = std::get_if<Form>(&letter.message);
   const bool hands_over = form != nullptr && form->rank == form->source;
