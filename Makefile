@@ -13,7 +13,7 @@ test: deps-dev
 	ctest --preset release -j $(JOBS)
 
 # What `make test` leaves out for its time: random weather, big broken files, fuzzing for longer than seconds, every file compiled
-# by itself, deliberate faults.
+# by itself.
 SOAK_MINUTES ?= 60
 FUZZ_SECONDS ?= 120
 soak: deps-dev
@@ -23,7 +23,6 @@ soak: deps-dev
 	cmake --build --preset clang -j $(JOBS)
 	ctest --preset clang -L fuzz -j $(JOBS)
 	tests/broken/run.sh build-edit/mayfly
-	tests/storm/mutants.py --work build-edit/mutants
 	tests/chaos/soak.py build-edit/mayfly --minutes $(SOAK_MINUTES)
 
 build: deps
