@@ -23,9 +23,9 @@ void ServerCrew::arrived(WorkerId worker, const Held& held) {
     server_broken_ = server_broken_ || found->second.stands;
     return;
   }
-  const auto found = hands_.find(worker);
-  if (found != hands_.end() && found->second.lease) take_back(*found->second.lease);
-  hands_[worker] = {};
+  Hand& hand = hands_[worker];
+  if (hand.lease) take_back(*hand.lease);
+  hand = {.updates = hand.updates};
 }
 
 void ServerCrew::gone(WorkerId worker) {

@@ -116,10 +116,10 @@ class ServerCrew final : public Crew {
   double staleness(const Pushed& pushed) const;
   void give_leases();
   void plan_step();
-  bool may_start(const Hand& hand) const;
+  bool may_start(const Hand& hand);
   bool mid_update() const;
   bool all_attached() const;
-  std::optional<std::int64_t> fewest_updates() const;
+  std::int64_t pace();
   void give(WorkerId worker, SampleRange range, double share);
   void take_back(std::int64_t lease);
   void forget_all();
@@ -147,6 +147,7 @@ class ServerCrew final : public Crew {
   std::map<WorkerId, Server> servers_{};
   std::map<WorkerId, Hand> hands_{};  ///< of every worker alive
   std::map<WorkerId, int> batches_{};
+  std::int64_t pace_ = 0;  ///< ssp: updates of the slowest, as far as it was ever seen
 
   std::int64_t last_lease_ = 0;
   std::map<std::int64_t, Given> leases_{};  ///< out or staged, of this formation

@@ -92,8 +92,9 @@ void ServerCrew::formed(WorkerId from, const Formed& message) {
   const auto hand = hands_.find(from);
   if (hand == hands_.end() || message.formation != formation_ || phase_ != Phase::training || hand->second.attached)
     return;
-  // As far as the slowest of the others: who comes late has nothing to catch up with, and holds no other worker back.
-  hand->second.updates = fewest_updates().value_or(0);
+  // At least as far as the slowest of the others: who comes late has nothing to catch up with, and holds no other
+  // worker back. Who comes back stays as far ahead as it was.
+  hand->second.updates = std::max(hand->second.updates, pace());
   hand->second.attached = true;
   give_leases();
 }
@@ -309,19 +310,21 @@ std::vector<WorkerId> ServerCrew::idle() const {
   return found;
 }
 
-std::optional<std::int64_t> ServerCrew::fewest_updates() const {
+/// Does not fall when the slowest goes or when none is attached: a newcomer that started below would hold back all that
+/// come back after it.
+std::int64_t ServerCrew::pace() {
   std::optional<std::int64_t> fewest;
   for (const WorkerId worker : members_) {
     const auto hand = hands_.find(worker);
     if (hand == hands_.end() || !hand->second.attached) continue;
     fewest = std::min(fewest.value_or(hand->second.updates), hand->second.updates);
   }
-  return fewest;
+  return pace_ = std::max(pace_, fewest.value_or(pace_));
 }
 
-bool ServerCrew::may_start(const Hand& hand) const {
+bool ServerCrew::may_start(const Hand& hand) {
   if (options_.servers.sync != ServersSpec::Sync::ssp) return true;
-  return hand.updates - fewest_updates().value_or(0) <= options_.servers.bound;
+  return hand.updates - pace() <= options_.servers.bound;
 }
 
 int ServerCrew::batch_of(WorkerId worker) const {

@@ -124,6 +124,47 @@ TEST(ServerCrew, BoundedStalenessCountsANewcomerFromWhereTheOthersAre) {
   EXPECT_EQ(stage.to<Lease>(1).size(), before + 1);
 }
 
+// Both are to keep step. Worker 1 has done its update and waits for 2; its connection breaks, and it comes back.
+TEST(ServerCrew, WhoComesBackIsAsFarAheadAsBefore) {
+  support::ServerStage stage({.sync = How::ssp, .bound = 0});
+  stage.serve({100});
+  stage.train(2);
+  ASSERT_TRUE(stage.push(1));
+  stage.commit();
+  ASSERT_EQ(stage.to<Lease>(1).size(), 1u);
+  stage.crew.hear(1, Broken{.formation = stage.crew.formation()});
+  ASSERT_TRUE(stage.crew.form_again());
+  stage.crew.hear(1, Formed{stage.crew.formation()});
+  EXPECT_EQ(stage.to<Lease>(1).size(), 1u);
+  stage.crew.arrived(1, {});
+  ASSERT_TRUE(stage.crew.form_again());
+  stage.crew.hear(1, Formed{stage.crew.formation()});
+  EXPECT_EQ(stage.to<Lease>(1).size(), 1u);
+  ASSERT_TRUE(stage.push(2));
+  stage.commit();
+  EXPECT_EQ(stage.to<Lease>(1).size(), 2u);
+}
+
+// Worker 1 has done five updates when its connection breaks. 2 attaches while nobody is: it starts at five, or 1 would
+// have to wait for it to catch up.
+TEST(ServerCrew, ANewcomerThatFindsNobodyStartsWhereTheSlowestWas) {
+  support::ServerStage stage({.sync = How::ssp, .bound = 1});
+  stage.serve({100});
+  stage.train(1);
+  for (int update = 0; update < 5; ++update) {
+    ASSERT_TRUE(stage.push(1));
+    stage.commit();
+  }
+  stage.crew.hear(1, Broken{.formation = stage.crew.formation()});
+  stage.crew.arrived(2);
+  ASSERT_TRUE(stage.crew.assign(side_by_side(2, {1, 2}, stage.crew.sample())));
+  stage.crew.go_on(1000);
+  stage.crew.hear(2, Formed{stage.crew.formation()});
+  const auto before = stage.to<Lease>(1).size();
+  stage.crew.hear(1, Formed{stage.crew.formation()});
+  EXPECT_EQ(stage.to<Lease>(1).size(), before + 1);
+}
+
 // 100 has its notice and stays all the same. 101 holds the shard, so 100 is in no formation any more, and 102, which
 // comes next, is to fetch the shard from 101.
 TEST(ServerCrew, AShardIsFetchedFromAServerThatStands) {
