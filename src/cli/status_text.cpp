@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/table.h"
@@ -52,7 +53,7 @@ std::string machines_text(const RunView& view) {
   if (view.life != RunLife::running || status.machines.empty()) return {};
   Table table({"machine", "type", "market", ">USD/h", ">since", "state", ">log", ">process"});
   for (const MachineStatus& machine : status.machines)
-    table.add({machine.name, machine.type, machine.price.value > 0 ? machine.market : "-",
+    table.add({machine.name.empty() ? "-" : machine.name, machine.type, machine.price.value > 0 ? machine.market : "-",
                machine.price.value > 0 ? fmt::format("{:g}", machine.price.value) : "-", whole(machine.since),
                machine.state, machine.launch >= 0 ? std::to_string(machine.launch) : "-",
                machine.pid > 0 ? std::to_string(machine.pid) : "-"});
@@ -97,10 +98,12 @@ std::string runs_text(const std::vector<RunView>& views) {
   for (const RunView& view : views) {
     const RunStatus status = view.status.value_or(RunStatus{});
     const bool runs = view.life == RunLife::running;
+    const auto held = std::count_if(status.machines.begin(), status.machines.end(),
+                                    [](const MachineStatus& machine) { return machine.held(); });
     table.add({view.directory.filename().string(), state_words(view), share(status),
                status.loss ? fmt::format("{:.4f}", *status.loss) : "-",
                runs && status.samples_per_s ? fmt::format("{:.0f}", *status.samples_per_s) : "-",
-               runs ? std::to_string(status.machines.size()) : "-", status.cost ? money(*status.cost) : "-",
+               runs ? std::to_string(held) : "-", status.cost ? money(*status.cost) : "-",
                view.status ? whole(status.time) : "-", view.status ? std::to_string(status.preemptions) : "-"});
   }
   return table.text();

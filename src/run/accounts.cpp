@@ -48,4 +48,21 @@ std::optional<Seconds> Accounts::recovery_max() const {
   return *std::max_element(recoveries_.begin(), recoveries_.end());
 }
 
+std::optional<Fed> Accounts::loader() const {
+  if (fed_.empty()) return std::nullopt;
+  Fed sum;
+  for (const auto& [worker, fed] : fed_) {
+    sum.hits += fed.hits;
+    sum.from_peers += fed.from_peers;
+    sum.from_storage += fed.from_storage;
+    sum.peers_failed += fed.peers_failed;
+    sum.prepared += fed.prepared;
+    sum.received += fed.received;
+    sum.fetch_s += fed.fetch_s;
+    sum.prep_s += fed.prep_s;
+    sum.wait_s += fed.wait_s;
+  }
+  return sum;
+}
+
 }  // namespace mayfly

@@ -172,8 +172,21 @@ void Fleet::greeted(int launch, int worker) {
   found->second.worker = worker;
 }
 
-void Fleet::joined(int launch) {
-  if (const auto found = launches_.find(launch); found != launches_.end()) found->second.joined = true;
+void Fleet::joined(int worker) {
+  if (const auto found = launches_.find(launch_of(worker)); found != launches_.end()) found->second.joined = true;
+}
+
+void Fleet::parted(Seconds now, int worker) {
+  const auto found = launches_.find(launch_of(worker));
+  if (found == launches_.end() || !found->second.joined) return;
+  found->second.joined = false;
+  found->second.counted = now;
+}
+
+std::optional<Seconds> Fleet::uncounted_since(const Launch& launch) const {
+  if (launch.joined) return std::nullopt;
+  // Had a worker, so it was paid for by then, however late the engine says so.
+  return launch.counted ? launch.counted : launch.since;
 }
 
 int Fleet::launch_of(int worker) const {
@@ -213,7 +226,8 @@ void Fleet::end_at(Seconds time, int launch) { at(time, {Task::Kind::end, launch
 
 void Fleet::succeed(Seconds now, int launch) {
   const Launch* it = find(launch);
-  if (it == nullptr || !it->wanted) return;
+  // Closed: it may be seen for the first time when the run is over.
+  if (closed_ || it == nullptr || !it->wanted) return;
   successors_[order(now, MachineRole(it->role))] = launch;
 }
 
@@ -277,6 +291,7 @@ std::string Fleet::record() const {
     one["launch"] = launch;
     one["wanted"] = it.wanted;
     one["worker"] = it.worker;
+    if (it.counted) one["counted_s"] = it.counted->count();
     list.push_back(std::move(one));
   }
   return Json{{"next", next_launch_}, {"launches", list}}.dump();
@@ -290,6 +305,7 @@ void Fleet::restore(Seconds now, std::string_view record) {
     const int launch = one.value("launch", -1);
     Launch& it = launches_[launch] = {
         .role = role_from(one), .wanted = one.value("wanted", true), .worker = one.value("worker", 0)};
+    if (one.contains("counted_s")) it.counted = Seconds(one.value("counted_s", 0.0));
     if (!it.wanted) end_at(now + kLeaveTime, launch);
   }
 }

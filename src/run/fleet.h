@@ -44,12 +44,13 @@ class Fleet {
     std::string where{};
     pid_t pid = 0;
     Seconds ordered{};
-    std::optional<Seconds> since{};  ///< paid for
-    bool wanted = true;              ///< replaced when it is lost
-    bool greeted = false;            ///< its worker has said Hello to this process
-    int worker = 0;                  ///< the name it was given; 0: none yet
-    bool joined = false;             ///< its worker is paid for by name
-    bool released = false;           ///< told to leave by itself
+    std::optional<Seconds> since{};    ///< paid for
+    std::optional<Seconds> counted{};  ///< until then, by the names of workers that are not there any more
+    bool wanted = true;                ///< replaced when it is lost
+    bool greeted = false;              ///< its worker has said Hello to this process
+    int worker = 0;                    ///< the name it was given; 0: none yet
+    bool joined = false;               ///< its money is counted by the name of its worker
+    bool released = false;             ///< told to leave by itself
   };
 
   explicit Fleet(Options options) : options_(std::move(options)) {}
@@ -68,8 +69,12 @@ class Fleet {
   bool priced(const MachineKind& kind, UsdPerHour price);
   /// Its worker has said its first word, and goes by this name.
   void greeted(int launch, int worker);
-  /// The controller knows its worker, and counts what it costs.
-  void joined(int launch);
+  /// The controller knows this worker, and counts what its machine costs.
+  void joined(int worker);
+  /// It does not any more; the machine may stay, and its worker come back under another name.
+  void parted(Seconds now, int worker);
+  /// From when on nobody has counted what a machine costs; none: all is counted, or it is not paid for yet.
+  std::optional<Seconds> uncounted_since(const Launch& launch) const;
   /// Its worker is ready to train: the machine it succeeds may go.
   void settled(int launch);
   /// It had its notice: another is ordered now, not when it is gone.

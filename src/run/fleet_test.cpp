@@ -165,5 +165,43 @@ TEST(Fleet, MoreIsAcquiredOnlyWhereThereIsRoom) {
   EXPECT_NE(full.error().message.find("may use 2 at a time"), std::string::npos);
 }
 
+// Ten seconds of life are over when it is first heard of, and so is the run.
+TEST(Fleet, OrdersNoSuccessorForARunThatIsOver) {
+  Fleet::Options options{.workers = 1, .roles = {{.type = "spot", .limits = {.lifetime = Seconds(10)}}}};
+  Fleet fleet(options);
+  fleet.begin(Seconds(0));
+  ASSERT_EQ(fleet.wishes(Seconds(0)).orders.size(), 1u);
+  fleet.close();
+  fleet.seen(Seconds(20), {.launch = 0, .stage = Sighting::Stage::running, .age = Seconds(20)});
+  EXPECT_TRUE(fleet.wishes(Seconds(20)).orders.empty());
+}
+
+// Paid for since 1 s; worker 3 joins, and is lost at 5 s; the machine stays and gets worker 4, which joins and is lost
+// at 9 s. After a restart in between the same holds, whatever the engine says of its age.
+TEST(Fleet, KnowsUntilWhenAMachineIsCounted) {
+  Fleet fleet({.workers = 1, .roles = {{.type = "spot"}}});
+  fleet.begin(Seconds(0));
+  fleet.wishes(Seconds(0));
+  const auto uncounted = [](const Fleet& of) { return of.uncounted_since(*of.find(0)); };
+  EXPECT_EQ(uncounted(fleet), std::nullopt);
+  fleet.seen(Seconds(1), {.launch = 0, .stage = Sighting::Stage::running});
+  EXPECT_EQ(uncounted(fleet), Seconds(1));
+  fleet.greeted(0, 3);
+  fleet.joined(3);
+  EXPECT_EQ(uncounted(fleet), std::nullopt);
+  fleet.parted(Seconds(5), 3);
+  fleet.greeted(0, 4);
+  EXPECT_EQ(uncounted(fleet), Seconds(5));
+  Fleet later({.workers = 1, .roles = {{.type = "spot"}}});
+  later.restore(Seconds(6), fleet.record());
+  later.seen(Seconds(6), {.launch = 0, .stage = Sighting::Stage::running, .age = Seconds(30)});
+  EXPECT_EQ(uncounted(later), Seconds(5));
+  later.parted(Seconds(7), 3);  // that was before
+  EXPECT_EQ(uncounted(later), Seconds(5));
+  later.joined(4);
+  later.parted(Seconds(9), 4);
+  EXPECT_EQ(uncounted(later), Seconds(9));
+}
+
 }  // namespace
 }  // namespace mayfly

@@ -99,7 +99,7 @@ void Session::commit(const Crew::Step& step) {
   const bool news = crew_record_ != before;
   const Reaction reaction = controller_.step(event.time, event.event);
   // Before anything follows: a worker that hears of the step may apply it.
-  act(Record{event, reaction.records, news ? "crew" : "", news ? crew_record_ : ""});
+  out_.add(Record{event, reaction.records, news ? "crew" : "", news ? crew_record_ : ""});
   // A step that the controller does not accept, such as one of an earlier generation, never happened.
   const bool counts = whole_samples(controller_.committed()) == step.range.end();
   if (counts) {
@@ -131,13 +131,12 @@ void Session::go_on_after(bool told, bool evaluate) {
 
 void Session::learn(const Crew::Step& step, Seconds commit) {
   if (step.validation_loss) {
-    validation_loss_ = step.validation_loss;
-    accuracy_ = step.accuracy;
-    remark(fmt::format("validation loss {:.4f}, accuracy {:.1f} %", *step.validation_loss,
-                       100 * step.accuracy.value_or(0)));
+    accounts_.validated(*step.validation_loss, step.accuracy);
+    out_.remark(now_, fmt::format("validation loss {:.4f}, accuracy {:.1f} %", *step.validation_loss,
+                                  100 * step.accuracy.value_or(0)));
     Json reading{{"reading", "validation"}, {"sample", crew_->sample()}, {"loss", *step.validation_loss}};
     if (step.accuracy) reading["accuracy"] = *step.accuracy;
-    read(std::move(reading));
+    out_.journal(now_, std::move(reading));
   }
   if (!guard_) return;
   const auto findings = guard_->saw(
@@ -145,7 +144,7 @@ void Session::learn(const Crew::Step& step, Seconds commit) {
   // Ever more rarely, so that a journal of weeks stays short.
   if (now_ >= next_reading_ && guard_->training_loss()) {
     next_reading_ = now_ + std::max(kReadingEvery, now_ / kReadings);
-    read({{"reading", "training"}, {"sample", crew_->sample()}, {"loss", *guard_->training_loss()}});
+    out_.journal(now_, {{"reading", "training"}, {"sample", crew_->sample()}, {"loss", *guard_->training_loss()}});
   }
   for (const std::string& text : findings.sayings) say(text);
   if (findings.estimated && target_ != wanted_samples(*findings.estimated)) {
@@ -158,12 +157,12 @@ void Session::learn(const Crew::Step& step, Seconds commit) {
 void Session::tell(const Event& event) {
   const TimedEvent timed{now_, event};
   const auto* joined = std::get_if<Joined>(&event);
-  if (const auto found = joined != nullptr ? members_.find(joined->worker) : members_.end(); found != members_.end())
-    fleet_.joined(found->second.launch);
+  if (joined != nullptr) fleet_.joined(joined->worker);
+  if (const auto* lost = std::get_if<Lost>(&event)) fleet_.parted(now_, lost->worker);
   const Reaction reaction = controller_.step(timed.time, event);
   // Ticks that did nothing are not kept.
   const bool nothing = std::holds_alternative<Tick>(event) && reaction.records.empty();
-  if (!nothing) act(Record{.event = timed, .lines = reaction.records});
+  if (!nothing) out_.add(Record{.event = timed, .lines = reaction.records});
   obey(reaction.commands);
 }
 
@@ -219,6 +218,7 @@ void Session::obey(const Acquire& command) {
 }
 
 void Session::obey(const Release& command) {
+  fleet_.parted(now_, command.worker);
   if (saving_.asked()) {
     // It may be the one that writes, or the last that holds the state.
     to_release_.push_back(command.worker);
@@ -251,7 +251,7 @@ void Session::check_state() {
 void Session::seek_state() {
   if (std::exchange(seeking_, true)) return;
   seek_after_ = publishes_;
-  act(Seek{});
+  out_.add(Seek{});
 }
 
 void Session::sought(Seconds now, const FoundCheckpoint& found) {
@@ -307,12 +307,12 @@ void Session::request_checkpoint() {
 }
 
 void Session::note_accounts() {
-  note("accounts", Json{{"preemptions", accounts_.preemptions()}, {"samples_redone", accounts_.redone()}}.dump());
+  out_.note("accounts", Json{{"preemptions", accounts_.preemptions()}, {"samples_redone", accounts_.redone()}}.dump());
 }
 
 void Session::note_crew() {
   const std::string before = std::exchange(crew_record_, crew_->record());
-  if (crew_record_ != before) note("crew", crew_record_);
+  if (crew_record_ != before) out_.note("crew", crew_record_);
 }
 
 }  // namespace mayfly

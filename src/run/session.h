@@ -9,9 +9,10 @@
 #include "control/controller.h"
 #include "data/checkpoint.h"
 #include "run/accounts.h"
-#include "run/acts.h"
 #include "run/fleet.h"
 #include "run/guard.h"
+#include "run/outbox.h"
+#include "run/roster.h"
 #include "run/run.h"
 #include "run/saving.h"
 #include "status/status.h"
@@ -28,19 +29,6 @@ namespace mayfly {
 class Session {
  public:
   using Notes = std::map<std::string, std::string>;
-  struct Member {
-    int launch = -1;       ///< -1: came by itself
-    std::int64_t pid = 0;  ///< of the process that said hello: a script's is not the machine's, which is its shell
-    bool ready = false;    ///< has loaded everything
-    bool joined = false;   ///< the controller knows it
-    bool leaving = false;  ///< had its notice
-    Seconds leaves{};      ///< when it will be taken
-    bool server = false;   ///< holds parameters; the controller does not know it
-    Seconds since{};       ///< when it came
-    std::string cache{};   ///< where others reach its cache; empty: it has none, or keeps it to itself
-    std::optional<Seconds> heard{};   ///< its last word, if it has said any to this process
-    std::optional<Seconds> closed{};  ///< when its connection broke
-  };
 
   /// `inputs` must outlive the session. `expected`: what the engine says of its machines.
   Session(const RunInputs& inputs, const std::function<Expectation(const MachineRole&)>& expected);
@@ -84,12 +72,12 @@ class Session {
   void pass(Seconds now);
 
   /// What is to be done, in order; empties it.
-  std::vector<Act> acts() { return std::exchange(acts_, {}); }
+  std::vector<Act> acts() { return out_.take(); }
   std::optional<Seconds> due() const;
 
   // Looking.
 
-  const std::map<WorkerId, Member>& members() const { return members_; }
+  const Roster::Members& members() const { return members_.all(); }
   const Fleet& fleet() const { return fleet_; }
   bool over() const { return over_; }
   const std::optional<std::string>& failure() const { return failure_; }
@@ -125,12 +113,6 @@ class Session {
   void at(Seconds now) { now_ = std::max(now_, now); }
   void ring(Alarm alarm, Seconds after) { alarms_[alarm] = now_ + after; }
   void ring(Alarm alarm);
-  template <class What>
-  void act(What what) {
-    acts_.emplace_back(std::move(what));
-  }
-  void send(WorkerId worker, ToMember message) { act(Letter{worker, std::move(message)}); }
-  void note(std::string key, std::string value) { act(Note{std::move(key), std::move(value)}); }
   /// At the end of every call from outside: letters, and what the fleet wants.
   void deliver();
   void attend_fleet();
@@ -160,7 +142,6 @@ class Session {
   ToOperator drill(const Drill& message);
 
   // What becomes of them.
-  void forget_unwelcomed(int launch);
   void machine_gone(int launch, const Ending& ending);
   void charge(const Fleet::Launch& launch);
   void lose(WorkerId worker, const std::string& why);
@@ -176,7 +157,6 @@ class Session {
   void let_leavers_go();
   /// Before this one is taken.
   bool can_save(WorkerId worker) const;
-  std::string name_of(WorkerId worker, const Member& member) const;
 
   // The controller.
   void tell(const Event& event);
@@ -199,13 +179,10 @@ class Session {
   void request_checkpoint();
   void note_crew();
   void note_accounts();
-  void note_fleet() { note("fleet", fleet_.record()); }
+  void note_fleet() { out_.note("fleet", fleet_.record()); }
 
   std::int64_t end_sample() const;
-  void say(const std::string& text);
-  void remark(const std::string& text);
-  /// A loss, for the journal.
-  void read(Json reading);
+  void say(const std::string& text) { out_.say(now_, text); }
   std::string phase_name() const;
   std::vector<MachineStatus> machine_statuses() const;
   std::optional<double> training_loss() const;
@@ -214,7 +191,7 @@ class Session {
   const TrainSpec& train_;
   Seconds now_{};
   std::map<Alarm, Seconds> alarms_{};
-  std::vector<Act> acts_{};
+  Outbox out_{};
   Controller controller_;
   std::unique_ptr<Crew> crew_;
   Fleet fleet_;
@@ -222,10 +199,7 @@ class Session {
   Accounts accounts_{};
   std::optional<Guard> guard_{};  ///< as soon as the size of an epoch is known
   Phase phase_ = Phase::attaching;
-  std::map<WorkerId, Member> members_{};      ///< all welcomed and not gone
-  std::map<WorkerId, Fed> fed_{};             ///< what each has said last, those that are gone included
-  std::map<WorkerId, std::string> caches_{};  ///< that an earlier process has noted
-  WorkerId last_worker_ = 0;
+  Roster members_{};
   std::vector<Event> held_{};  ///< told at the next step's end
   std::optional<Assign> assigned_{};
   std::optional<std::int64_t> target_{};
@@ -246,8 +220,6 @@ class Session {
   Seconds next_reading_{};
   Seconds pulsed_{};
   Seconds store_time_{};
-  std::optional<double> validation_loss_{};
-  std::optional<double> accuracy_{};
   std::optional<RunEnd> ended_{};
   std::optional<std::string> failure_{};
   int signals_seen_ = 0;

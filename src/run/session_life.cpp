@@ -1,6 +1,7 @@
 // How a run begins, what is looked at while it goes on, and how it ends.
 
 #include <algorithm>
+#include <functional>
 
 #include "base/text.h"
 #include "run/session.h"
@@ -27,49 +28,37 @@ void Session::say(Seconds now, const std::string& text) {
   say(text);
 }
 
-void Session::say(const std::string& text) {
-  remark(text);
-  act(Say{text});
-}
-
-void Session::remark(const std::string& text) {
-  act(JournalLine{Json{{"t_s", now_.count()}, {"remark", text}}.dump()});
-}
-
-void Session::read(Json reading) {
-  Json line{{"t_s", now_.count()}};
-  line.update(reading);
-  act(JournalLine{line.dump()});
-}
-
 Seconds Session::restore(const std::vector<std::string>& lines, const Notes& notes) {
-  const auto noted = [&](const char* key) {
+  const auto noted = [&](const std::string& key) {
     const auto found = notes.find(key);
     return found == notes.end() ? std::string() : found->second;
   };
   const auto number = [&](const char* key) { return parse_integer(noted(key)).value_or(0); };
-  std::vector<WorkerId> joiners;
+  std::vector<std::function<void()>> money;  // for the fleet, once it is restored
+  const auto part = [&](WorkerId worker) {
+    members_.remove(worker);
+    money.emplace_back([this, worker, time = now_] { fleet_.parted(time, worker); });
+  };
   for (const std::string& line : lines) {
     const auto event = event_in(line);
     if (!event) {
-      act(JournalLine{line, true});
+      out_.add(JournalLine{line, true});
       continue;
     }
     at(event->time);
     const Reaction reaction = controller_.step(event->time, event->event);
     // The journal is written anew from what was stored.
-    act(Record{.event = *event, .lines = reaction.records, .stored = true});
+    out_.add(Record{.event = *event, .lines = reaction.records, .stored = true});
     if (const auto* joined = std::get_if<Joined>(&event->event)) {
-      last_worker_ = std::max(last_worker_, joined->worker);
-      joiners.push_back(joined->worker);
-      members_[joined->worker] = {.ready = true, .joined = true, .since = event->time};
+      money.emplace_back([this, worker = joined->worker] { fleet_.joined(worker); });
+      members_.restore(joined->worker, {.ready = true, .joined = true, .since = event->time});
     }
-    if (const auto* lost = std::get_if<Lost>(&event->event)) members_.erase(lost->worker);
+    if (const auto* lost = std::get_if<Lost>(&event->event)) part(lost->worker);
     if (const auto* estimated = std::get_if<Estimated>(&event->event)) target_ = wanted_samples(estimated->samples);
     for (const Command& command : reaction.commands) {
       if (const auto* assign = std::get_if<Assign>(&command)) assigned_ = *assign;
       if (std::holds_alternative<Pause>(command)) assigned_.reset();
-      if (const auto* release = std::get_if<Release>(&command)) members_.erase(release->worker);
+      if (const auto* release = std::get_if<Release>(&command)) part(release->worker);
       if (const auto* asked = std::get_if<Wake>(&command)) obey(*asked);
     }
   }
@@ -78,21 +67,21 @@ Seconds Session::restore(const std::vector<std::string>& lines, const Notes& not
   const Json counts = Json::parse(notes.contains("accounts") ? noted("accounts") : "{}", nullptr, false);
   if (counts.is_object())
     accounts_.restore(counts.value("preemptions", 0), counts.value("samples_redone", std::int64_t{0}));
-  last_worker_ = std::max(last_worker_, static_cast<WorkerId>(number("worker")));
+  members_.named_until(static_cast<WorkerId>(number("worker")));
   epoch_ = number("epoch");
   if (epoch_ > 0) guard_.emplace(inputs_, epoch_);
   saving_.start_at(now_);
   crew_ = make_crew(number("formation"));
   crew_record_ = noted("crew");
   crew_->restore(crew_record_, whole_samples(controller_.committed()));
-  for (const WorkerId server : crew_->servers()) members_[server] = {.ready = true, .joined = true, .server = true};
+  for (const WorkerId server : crew_->servers())
+    members_.restore(server, {.ready = true, .joined = true, .server = true});
   formation_seen_ = crew_->formation();
   fleet_.restore(now_, noted("fleet"));
-  for (const WorkerId worker : joiners) fleet_.joined(fleet_.launch_of(worker));
-  for (auto& [worker, member] : members_) {
+  for (const auto& count : money) count();
+  for (auto& [worker, member] : members_.all()) {
     member.launch = fleet_.launch_of(worker);
-    if (const auto cache = notes.find(fmt::format("cache-{}", worker)); cache != notes.end())
-      caches_[worker] = cache->second;
+    member.noted_cache = noted(fmt::format("cache-{}", worker));
   }
   return now_;
 }
@@ -121,7 +110,7 @@ void Session::begin_training() {
   phase_ = Phase::training;
   alarms_.erase(Alarm::attach);
   std::vector<WorkerId> missing;
-  for (const auto& [worker, member] : members_) {
+  for (const auto& [worker, member] : members_.all()) {
     // Those that are new and not ready yet are not missed.
     if (member.joined && !crew_->alive(worker)) missing.push_back(worker);
   }
@@ -189,7 +178,7 @@ void Session::ring(Alarm alarm) {
     case Alarm::close:
       return close();
     case Alarm::list:
-      return act(List{});
+      return out_.add(List{});
   }
 }
 
@@ -199,14 +188,14 @@ void Session::deliver() {
     formation_time_ = now_;
     workers_seen_ = 0;
     // Before a worker or server hears of it: the number must not be used again.
-    note("formation", std::to_string(formation_seen_));
+    out_.note("formation", std::to_string(formation_seen_));
     note_crew();
   }
   if (crew_->training() && crew_->ranks().size() != workers_seen_) {
     workers_seen_ = crew_->ranks().size();
     if (guard_) guard_->begin(static_cast<int>(workers_seen_));
   }
-  for (Letter& letter : crew_->letters()) act(std::move(letter));
+  for (Letter& letter : crew_->letters()) out_.add(std::move(letter));
   attend_fleet();
 }
 
@@ -216,7 +205,7 @@ void Session::attend_fleet() {
   // The intent before the act: should this process die in between, the next one knows what to look for.
   if (!wishes.orders.empty()) note_fleet();
   if (!wishes.orders.empty() || !wishes.tells.empty() || !wishes.ends.empty())
-    act(Ask{std::move(wishes.orders), std::move(wishes.tells), std::move(wishes.ends)});
+    out_.add(Ask{std::move(wishes.orders), std::move(wishes.tells), std::move(wishes.ends)});
 }
 
 void Session::pulse() {
@@ -235,20 +224,15 @@ void Session::pulse() {
 void Session::let_leavers_go() {
   const bool saved = !saving_.asked() && saving_.holds(crew_->sample());
   if (!crew_->training() && !saved) return;
-  for (const auto& [worker, member] : members_) {
-    if (member.leaving && !crew_->stands(worker)) send(worker, Leave{"preempted"});
+  for (const auto& [worker, member] : members_.all()) {
+    if (member.leaving && !crew_->stands(worker)) out_.send(worker, Leave{"preempted"});
   }
 }
 
 void Session::check_silence() {
   // Those that do not come back are found by begin_training().
   if (phase_ == Phase::attaching) return;
-  std::vector<WorkerId> silent;
-  for (const auto& [worker, member] : members_) {
-    const auto since = member.closed ? member.closed : member.heard;
-    if (since && now_ - *since > inputs_.times.silence) silent.push_back(worker);
-  }
-  for (const WorkerId worker : silent)
+  for (const WorkerId worker : members_.silent(now_, inputs_.times.silence))
     lose(worker, fmt::format("silent for {}", format_duration(inputs_.times.silence)));
 }
 
@@ -278,7 +262,7 @@ void Session::check_checkpoint() {
 void Session::check_saving() {
   if (phase_ != Phase::saving || ended_) return;
   const bool nobody =
-      std::none_of(members_.begin(), members_.end(), [](const auto& entry) { return entry.second.joined; });
+      std::none_of(members_.all().begin(), members_.all().end(), [](const auto& entry) { return entry.second.joined; });
   // The workers that held more than the newest checkpoint are lost, and no newcomer is let in.
   if (nobody || saving_.holds(crew_->sample())) end(RunEnd::stopped);
 }
@@ -304,7 +288,7 @@ void Session::stop() {
                                          : std::any_of(crew_->ranks().begin(), crew_->ranks().end(),
                                                        [&](WorkerId worker) { return crew_->alive(worker); });
   if (!held || saving_.holds(crew_->sample())) return end(RunEnd::stopped);
-  act(Say{"saving; once more to end at once"});
+  out_.add(Say{"saving; once more to end at once"});
   // The step in hand is waited for, if it does not take too long.
   ring(Alarm::step, kStepPatience);
 }
@@ -324,8 +308,7 @@ void Session::end(RunEnd how) {
   if (!ended_) ended_ = how;
   phase_ = Phase::ending;
   fleet_.close();
-  const auto all = members_;
-  for (const auto& [worker, member] : all) {
+  for (const auto& [worker, member] : Roster::Members(members_.all())) {
     dismiss(worker, "the run has ended");
     // For the account of money, and so that a later process does not wait for it.
     if (member.joined && !member.server && !controller_.finished()) tell(Lost{worker});
@@ -350,7 +333,7 @@ void Session::fail(std::string why) {
   failure_ = std::move(why);
   phase_ = Phase::ending;
   fleet_.close();
-  for (const auto& [worker, member] : members_) send(worker, Leave{"the run has failed"});
+  for (const auto& [worker, member] : members_.all()) out_.send(worker, Leave{"the run has failed"});
   for (const Alarm alarm : {Alarm::step, Alarm::save, Alarm::budget}) alarms_.erase(alarm);
   ring(Alarm::leave, kEndPatience);
   close_when_empty();
@@ -363,7 +346,7 @@ void Session::close_when_empty() {
 void Session::close() {
   if (std::exchange(over_, true)) return;
   deliver();
-  act(Close{});
+  out_.add(Close{});
 }
 
 }  // namespace mayfly

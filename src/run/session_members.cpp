@@ -28,7 +28,7 @@ Result<Welcome> Session::hello(Seconds now, const Hello& hello) {
   WorkerId worker = 0;
   if (hello.worker) {
     // It counts as lost for good: others go on without it, and it might hold another history.
-    if (!members_.contains(*hello.worker)) return mayfly::fail("its lease has ended");
+    if (members_.find(*hello.worker) == nullptr) return mayfly::fail("its lease has ended");
     worker = *hello.worker;
   } else {
     if (phase_ == Phase::saving || phase_ == Phase::ending) return mayfly::fail("the run is ending");
@@ -37,11 +37,12 @@ Result<Welcome> Session::hello(Seconds now, const Hello& hello) {
     if (hello.role == "server" && !crew_->has_servers()) return mayfly::fail("this job has no servers");
     if (fleet_.numbered(hello.launch) && fleet_.find(hello.launch) == nullptr)
       return mayfly::fail("its machine has been given up");
-    forget_unwelcomed(hello.launch);
-    worker = ++last_worker_;
+    if (fleet_.numbered(hello.launch)) {
+      for (const WorkerId other : members_.forget_unready(hello.launch)) out_.add(Cut{other});
+    }
+    worker = members_.admit({.launch = hello.launch, .server = hello.role == "server", .since = now_});
     // Before it is told: after a restart the name must not be given to another.
-    note("worker", std::to_string(worker));
-    members_[worker] = {.launch = hello.launch, .server = hello.role == "server", .since = now_};
+    out_.note("worker", std::to_string(worker));
   }
   const bool describes = train_.model.is_script() && train_.servers;
   return Welcome{.worker = worker,
@@ -57,22 +58,11 @@ Result<Welcome> Session::hello(Seconds now, const Hello& hello) {
                  .network = describes ? (checkpoints() / kNetworkFile).string() : ""};
 }
 
-/// The same process asks anew: its welcome was lost on the way. Its other name must not be missed one day, and the
-/// machine ended with it.
-void Session::forget_unwelcomed(int launch) {
-  if (!fleet_.numbered(launch)) return;
-  std::erase_if(members_, [&](const auto& entry) {
-    const bool same = entry.second.launch == launch && !entry.second.ready;
-    if (same) act(Cut{entry.first});
-    return same;
-  });
-}
-
 void Session::connected(Seconds now, WorkerId worker, const Hello& hello) {
   at(now);
-  const auto found = members_.find(worker);
-  if (found == members_.end()) return;
-  Member& member = found->second;
+  Roster::Member* const found = members_.find(worker);
+  if (found == nullptr) return;
+  Roster::Member& member = *found;
   member.closed.reset();
   member.heard = now_;
   member.launch = hello.launch;
@@ -81,18 +71,17 @@ void Session::connected(Seconds now, WorkerId worker, const Hello& hello) {
     fleet_.greeted(hello.launch, worker);
     note_fleet();
   }
-  if (!alarms_.contains(Alarm::list)) ring(Alarm::list, kListEach * static_cast<double>(members_.size()));
+  if (!alarms_.contains(Alarm::list)) ring(Alarm::list, kListEach * static_cast<double>(members_.all().size()));
   if (!hello.worker) return;
   // It missed what was said meanwhile, and this process may be another than the one it told.
-  if (const auto kept = caches_.find(worker); member.cache.empty() && kept != caches_.end())
-    member.cache = kept->second;
+  if (member.cache.empty()) member.cache = member.noted_cache;
   if (!member.cache.empty()) tell_neighbours();
   if (!member.joined) return;
   const bool stood = crew_->stands(worker);
   crew_->arrived(worker, {.sample = hello.sample, .pending = hello.pending, .formation = hello.formation});
   if (phase_ == Phase::attaching) {
-    const bool all =
-        std::all_of(members_.begin(), members_.end(), [&](const auto& entry) { return crew_->alive(entry.first); });
+    const bool all = std::all_of(members_.all().begin(), members_.all().end(),
+                                 [&](const auto& entry) { return crew_->alive(entry.first); });
     if (all) begin_training();
   } else if (stood) {
     // What was said meanwhile is lost on one side or the other: stand together anew.
@@ -103,23 +92,24 @@ void Session::connected(Seconds now, WorkerId worker, const Hello& hello) {
 
 void Session::hear(Seconds now, WorkerId worker, const FromMember& message) {
   at(now);
-  if (const auto found = members_.find(worker); found != members_.end()) found->second.heard = now_;
-  std::visit(Overloaded{
-                 [&](const Ready& ready) { on_ready(worker, ready); },
-                 [&](const Leaving& leaving) { on_leaving(worker, leaving); },
-                 [&](const AtRisk& risk) { on_at_risk(worker, risk); }, [&](const Fed& fed) { fed_[worker] = fed; },
-                 [&](const CheckpointWritten& written) {
-                   // From here on the vault may remove an older one that is just being sought.
-                   ++publishes_;
-                   act(Publish{written});
-                 },
-                 [&](const CheckpointFailed& failed) { on_not_written(failed); },
-                 [&](const Unable& unable) { on_unable(worker, unable); },
-                 Ignoring<void, Reachable, Formed, StepDone, Pushed, Broken>{},  // for the crew
-                 Ignoring<void, Measurement>{},                                  // no run measures
-                 Ignoring<void, Alive>{},                                        // it was heard: that is all
-             },
-             message);
+  if (Roster::Member* const member = members_.find(worker)) member->heard = now_;
+  std::visit(
+      Overloaded{
+          [&](const Ready& ready) { on_ready(worker, ready); },
+          [&](const Leaving& leaving) { on_leaving(worker, leaving); },
+          [&](const AtRisk& risk) { on_at_risk(worker, risk); }, [&](const Fed& fed) { accounts_.fed(worker, fed); },
+          [&](const CheckpointWritten& written) {
+            // From here on the vault may remove an older one that is just being sought.
+            ++publishes_;
+            out_.add(Publish{written});
+          },
+          [&](const CheckpointFailed& failed) { on_not_written(failed); },
+          [&](const Unable& unable) { on_unable(worker, unable); },
+          Ignoring<void, Reachable, Formed, StepDone, Pushed, Broken>{},  // for the crew
+          Ignoring<void, Measurement>{},                                  // no run measures
+          Ignoring<void, Alive>{},                                        // it was heard: that is all
+      },
+      message);
   // A worker that is unable is lost: a crew does not hear its last word.
   if (std::holds_alternative<Unable>(message)) return deliver();
   const auto step = crew_->hear(worker, message);
@@ -135,7 +125,7 @@ void Session::hear(Seconds now, WorkerId worker, const FromMember& message) {
 }
 
 void Session::on_server_ready(WorkerId worker, const Ready& message) {
-  members_[worker].joined = true;
+  members_.find(worker)->joined = true;
   crew_->server_ready(worker, message.address);
   note_crew();
   check_state();
@@ -144,7 +134,7 @@ void Session::on_server_ready(WorkerId worker, const Ready& message) {
 void Session::learn_epoch(std::int64_t samples) {
   if (epoch_ == 0) {
     epoch_ = samples;
-    note("epoch", std::to_string(epoch_));
+    out_.note("epoch", std::to_string(epoch_));
   }
   if (!guard_) guard_.emplace(inputs_, epoch_);
   if (target_) return;
@@ -157,18 +147,18 @@ void Session::learn_epoch(std::int64_t samples) {
 }
 
 void Session::on_ready(WorkerId worker, const Ready& message) {
-  const auto found = members_.find(worker);
-  if (found == members_.end() || found->second.ready) return;
-  Member& member = found->second;
+  Roster::Member* const found = members_.find(worker);
+  if (found == nullptr || found->ready) return;
+  Roster::Member& member = *found;
   if (message.cache) {
     member.cache = *message.cache;
-    note(fmt::format("cache-{}", worker), member.cache);
+    out_.note(fmt::format("cache-{}", worker), member.cache);
     tell_neighbours();
   }
   member.ready = true;
   failed_starts_ = 0;
-  remark(fmt::format("{}{} is ready: {} parameters, {:.2f} MB of state, loaded in {:.2f} s", member.server ? "s" : "w",
-                     worker, message.parameters, message.state_mb, message.load_s));
+  out_.remark(now_, fmt::format("{} is ready: {} parameters, {:.2f} MB of state, loaded in {:.2f} s",
+                                short_name(worker, member), message.parameters, message.state_mb, message.load_s));
   saving_.learn_size(message.state_mb);
   if (member.leaving) return;  // gone before it could do anything
   if (member.server) return on_server_ready(worker, message);
@@ -184,20 +174,15 @@ void Session::on_ready(WorkerId worker, const Ready& message) {
                       .zone = role.zone,
                       .market = role.market,
                       .price = role.price,
-                      .since = launch != nullptr && !launch->joined ? launch->since : std::nullopt};
+                      .since = launch != nullptr ? fleet_.uncounted_since(*launch) : std::nullopt};
   // Those of an earlier controller still count as there, and a machine too many would be sent away at once.
   if (phase_ == Phase::attaching) return held_.push_back(joined);
   tell_at_boundary(joined, Seconds(2));
 }
 
 void Session::tell_neighbours() {
-  Neighbours neighbours;
-  for (const auto& [worker, member] : members_) {
-    if (member.cache.empty()) continue;
-    neighbours.workers.push_back(worker);
-    neighbours.addresses.push_back(member.cache);
-  }
-  for (const int worker : neighbours.workers) send(worker, neighbours);
+  const Neighbours neighbours = members_.neighbours();
+  for (const int worker : neighbours.workers) out_.send(worker, neighbours);
 }
 
 void Session::on_unable(WorkerId worker, const Unable& message) {
@@ -215,9 +200,9 @@ void Session::published(Seconds now, const CheckpointWritten& checkpoint, const 
   at(now);
   if (!result) say(result.error().message);
   saving_.written(now_, checkpoint);
-  remark(fmt::format("{}: {:.2f} MB, training stood still {:.3f} s, written in {:.2f} s",
-                     std::filesystem::path(checkpoint.path).filename().string(), checkpoint.size_mb, checkpoint.stall_s,
-                     checkpoint.write_s));
+  out_.remark(now_, fmt::format("{}: {:.2f} MB, training stood still {:.3f} s, written in {:.2f} s",
+                                std::filesystem::path(checkpoint.path).filename().string(), checkpoint.size_mb,
+                                checkpoint.stall_s, checkpoint.write_s));
   tell(CheckpointDone{progress_of(checkpoint.sample)});
   for (const WorkerId worker : std::exchange(to_release_, {})) dismiss(worker, "released");
   if (phase_ == Phase::saving) {
@@ -241,15 +226,15 @@ void Session::on_not_written(const CheckpointFailed& message) {
 
 void Session::closed(Seconds now, WorkerId worker) {
   at(now);
-  const auto found = members_.find(worker);
-  if (found == members_.end()) return;
-  const int launch = found->second.launch;
+  Roster::Member* const member = members_.find(worker);
+  if (member == nullptr) return;
+  const int launch = member->launch;
   if (fleet_.numbered(launch) && fleet_.find(launch) == nullptr) {
     lose(worker, "its process ended");
     return deliver();
   }
   // No loss yet: a worker mends its line. Where it does not, its silence tells.
-  found->second.closed = now_;
+  member->closed = now_;
 }
 
 void Session::seen(Seconds now, const Sighting& sight) {
@@ -264,7 +249,7 @@ void Session::seen(Seconds now, const Sighting& sight) {
     note_fleet();
     machine_gone(sight.launch, sight.ending.value_or(Ending{}));
   } else if (launch->stage != was.stage) {
-    act(List{});
+    out_.add(List{});
   }
   deliver();
   close_when_empty();
@@ -293,19 +278,19 @@ void Session::priced(Seconds now, const MachineKind& kind, UsdPerHour price) {
   deliver();
 }
 
-/// A machine that never joined was paid for all the same; of one that did the controller has counted the money.
+/// A machine that never joined was paid for all the same, and so is one between the loss of its worker and its end.
 void Session::charge(const Fleet::Launch& launch) {
-  if (!launch.since || launch.joined || launch.role.server || launch.role.price.value <= 0 || controller_.finished())
-    return;
-  tell(Charged{.type = launch.role.type, .zone = launch.role.zone, .cost = launch.role.price * (now_ - *launch.since)});
+  const auto since = fleet_.uncounted_since(launch);
+  if (!since || launch.role.server || launch.role.price.value <= 0 || controller_.finished()) return;
+  tell(Charged{.type = launch.role.type, .zone = launch.role.zone, .cost = launch.role.price * (now_ - *since)});
 }
 
 void Session::machine_gone(int launch, const Ending& ending) {
-  act(List{});
-  const auto found =
-      std::find_if(members_.begin(), members_.end(), [&](const auto& entry) { return entry.second.launch == launch; });
-  const bool was_ready = found != members_.end() && found->second.ready;
-  if (found != members_.end()) lose(found->first, ending.how);
+  out_.add(List{});
+  const WorkerId worker = members_.of_launch(launch);
+  const Roster::Member* const member = members_.find(worker);
+  const bool was_ready = member != nullptr && member->ready;
+  lose(worker, ending.how);
   // A script that never asks for work would be started over and over.
   const bool failed = ending.kind == Ending::Kind::failed || (inputs_.script && ending.kind == Ending::Kind::finished);
   if (!failed || was_ready || phase_ == Phase::ending || ++failed_starts_ < kMostFailedStarts) return;
@@ -313,19 +298,15 @@ void Session::machine_gone(int launch, const Ending& ending) {
                    ending.log.empty() ? "" : ", see " + ending.log));
 }
 
-std::string Session::name_of(WorkerId worker, const Member& member) const {
-  return fmt::format("{}{}", member.server ? "server s" : "w", worker);
-}
-
 void Session::lose(WorkerId worker, const std::string& why) {
-  const auto found = members_.find(worker);
-  if (found == members_.end()) return;
-  const Member member = found->second;
+  const Roster::Member* const found = members_.find(worker);
+  if (found == nullptr) return;
+  const Roster::Member member = *found;
   const bool stood = crew_->stands(worker);
-  members_.erase(found);
+  members_.remove(worker);
   crew_->gone(worker);
   // Fenced before the controller hears of it: others will train its samples, and its word must not count any more.
-  act(Cut{worker});
+  out_.add(Cut{worker});
   fleet_.end(member.launch);
   if (!member.cache.empty()) tell_neighbours();
   std::erase_if(held_, [&](const Event& event) {
@@ -342,11 +323,11 @@ void Session::lose(WorkerId worker, const std::string& why) {
 }
 
 void Session::dismiss(WorkerId worker, const std::string& why) {
-  send(worker, Leave{why});
-  const auto found = members_.find(worker);
-  if (found == members_.end()) return;
-  const int launch = found->second.launch;
-  members_.erase(found);
+  out_.send(worker, Leave{why});
+  const Roster::Member* const member = members_.find(worker);
+  if (member == nullptr) return;
+  const int launch = member->launch;
+  members_.remove(worker);
   crew_->gone(worker);
   fleet_.release(now_, launch, inputs_.script ? end_patience() : kLeavePatience);
 }

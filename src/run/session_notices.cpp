@@ -18,9 +18,9 @@ constexpr Seconds kPartingTime{1};
 }  // namespace
 
 void Session::on_leaving(WorkerId worker, const Leaving& message) {
-  const auto found = members_.find(worker);
-  if (found == members_.end() || found->second.leaving) return;
-  Member& member = found->second;
+  Roster::Member* const found = members_.find(worker);
+  if (found == nullptr || found->leaving) return;
+  Roster::Member& member = *found;
   const Seconds left(message.left_s);
   member.leaving = true;
   member.leaves = now_ + left;
@@ -35,28 +35,28 @@ void Session::on_leaving(WorkerId worker, const Leaving& message) {
 }
 
 void Session::on_at_risk(WorkerId worker, const AtRisk& message) {
-  const auto found = members_.find(worker);
-  if (found == members_.end()) return;
-  say(fmt::format("{} is at risk ({}): it goes on", name_of(worker, found->second), message.why));
+  if (const Roster::Member* const member = members_.find(worker))
+    say(fmt::format("{} is at risk ({}): it goes on", name_of(worker, *member), message.why));
 }
 
 bool Session::can_save(WorkerId worker) const {
-  const auto found = members_.find(worker);
-  return found == members_.end() || !found->second.leaving || found->second.leaves - now_ >= kFits * saving_.time();
+  const Roster::Member* const member = members_.find(worker);
+  return member == nullptr || !member->leaving || member->leaves - now_ >= kFits * saving_.time();
 }
 
 /// A server's shard goes to another that comes in time. Where none does, training ends a while before the server, and
 /// what there is goes into a checkpoint, from which the next server starts.
 void Session::check_last_holders() {
   if (!crew_->has_servers() || phase_ != Phase::training) return;
-  for (const auto& [id, member] : members_) {
+  for (const auto& [id, member] : members_.all()) {
     // What is in hand takes too long.
     if (member.server && member.leaving && member.leaves - now_ < kPartingTime) crew_->part();
   }
   const auto last = crew_->last_holders();
   std::optional<Seconds> left;
   for (const WorkerId server : last) {
-    const Seconds own = members_[server].leaves - now_;
+    const Roster::Member* const member = members_.find(server);
+    const Seconds own = (member != nullptr ? member->leaves : now_) - now_;
     left = std::min(left.value_or(own), own);
   }
   const Seconds save = kFits * saving_.time();
@@ -74,7 +74,7 @@ void Session::check_last_holders() {
   if (!saved && !saving_.asked() && (crew_->resting() || hurry)) request_checkpoint();
   // What it holds is safe.
   if (!saved || !crew_->resting()) return;
-  for (const WorkerId server : last) send(server, Leave{"preempted"});
+  for (const WorkerId server : last) out_.send(server, Leave{"preempted"});
 }
 
 ToOperator Session::order(Seconds now, const FromOperator& message) {
@@ -89,13 +89,12 @@ ToOperator Session::drill(const Drill& message) {
   std::vector<std::string> names;
   std::vector<int> launches;
   for (const WorkerId worker : message.workers) {
-    const auto found = members_.find(worker);
-    if (found == members_.end()) return Refused{fmt::format("no worker or server {}", worker)};
-    const int launch = found->second.launch;
-    if (fleet_.find(launch) == nullptr)
-      return Refused{fmt::format("{} came by itself: this run cannot take it away", name_of(worker, found->second))};
-    names.push_back(fmt::format("{}{}", found->second.server ? "s" : "w", worker));
-    launches.push_back(launch);
+    const Roster::Member* const member = members_.find(worker);
+    if (member == nullptr) return Refused{fmt::format("no worker or server {}", worker)};
+    if (fleet_.find(member->launch) == nullptr)
+      return Refused{fmt::format("{} came by itself: this run cannot take it away", name_of(worker, *member))};
+    names.push_back(short_name(worker, *member));
+    launches.push_back(member->launch);
   }
   const auto cloud = parse_cloud(message.cloud);
   const bool watched = cloud && *cloud != Cloud::none;
@@ -105,7 +104,7 @@ ToOperator Session::drill(const Drill& message) {
   say(fmt::format("drill: {} ({})", names.empty() ? "the controller" : fmt::format("{}", fmt::join(names, ", ")),
                   message.cloud));
   for (const WorkerId worker : message.workers) {
-    if (watched) send(worker, Watch{.cloud = message.cloud, .endpoint = message.endpoint});
+    if (watched) out_.send(worker, Watch{.cloud = message.cloud, .endpoint = message.endpoint});
   }
   for (const int launch : launches) {
     if (message.cloud == "sigterm") fleet_.tell(launch);

@@ -100,5 +100,24 @@ TEST(Session, AMachineThatIsListedHasCome) {
   EXPECT_DOUBLE_EQ(shell.spent(), 6);
 }
 
+// The one machine that it wants: first only ordered, then rented without a word, then a worker of the run.
+TEST(Session, AMachineIsInTheStatusFromItsOrderOn) {
+  Shell shell;
+  const auto only = [&] {
+    const auto machines = shell.session->status().machines;
+    EXPECT_EQ(machines.size(), 1u);
+    return machines.empty() ? MachineStatus{} : machines[0];
+  };
+  EXPECT_EQ(only().state, "ordered");
+  EXPECT_FALSE(only().held());
+  shell.see(Seconds(1), Sighting::Stage::running);
+  EXPECT_EQ(only().name, "");
+  EXPECT_EQ(only().stage, "running");
+  EXPECT_TRUE(only().held());
+  shell.greet(Seconds(2));
+  EXPECT_EQ(only().name, "w1");
+  EXPECT_EQ(only().since, Seconds(2));
+}
+
 }  // namespace
 }  // namespace mayfly

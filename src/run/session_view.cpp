@@ -7,22 +7,38 @@
 namespace mayfly {
 namespace {
 
-/// All together.
-std::optional<Fed> sum_of(const std::map<WorkerId, Fed>& workers) {
-  if (workers.empty()) return std::nullopt;
-  Fed sum;
-  for (const auto& [worker, fed] : workers) {
-    sum.hits += fed.hits;
-    sum.from_peers += fed.from_peers;
-    sum.from_storage += fed.from_storage;
-    sum.peers_failed += fed.peers_failed;
-    sum.prepared += fed.prepared;
-    sum.received += fed.received;
-    sum.fetch_s += fed.fetch_s;
-    sum.prep_s += fed.prep_s;
-    sum.wait_s += fed.wait_s;
-  }
-  return sum;
+/// One that is in the run.
+MachineStatus member_status(WorkerId worker, const Roster::Member& member, const Fleet::Launch* launch,
+                            const Crew& crew) {
+  const MachineRole role = launch != nullptr ? launch->role : MachineRole{.type = "joined"};
+  const bool at_work = crew.training() && (member.server || crew.stands(worker));
+  std::string state = at_work ? (member.server ? "serving" : "training") : member.ready ? "ready" : "loading";
+  return {.name = short_name(worker, member),
+          .launch = member.launch,
+          .where = launch != nullptr ? launch->where : "",
+          .stage = member.leaving ? "leaving" : "running",
+          .pid = launch != nullptr ? launch->pid : 0,
+          .type = role.type,
+          .zone = role.zone,
+          .market = std::string(name(role.market)),
+          .price = role.price,
+          .since = member.since,
+          .state = member.leaving ? "leaving" : std::move(state)};
+}
+
+/// One that was ordered, and whose worker has not said a word.
+MachineStatus launch_status(int number, const Fleet::Launch& launch) {
+  const std::string stage(name(launch.stage));
+  return {.launch = number,
+          .where = launch.where,
+          .stage = stage,
+          .pid = launch.pid,
+          .type = launch.role.type,
+          .zone = launch.role.zone,
+          .market = std::string(name(launch.role.market)),
+          .price = launch.role.price,
+          .since = launch.since.value_or(launch.ordered),
+          .state = launch.stage == Sighting::Stage::running ? "loading" : stage};
 }
 
 }  // namespace
@@ -49,22 +65,10 @@ std::optional<double> Session::training_loss() const {
 
 std::vector<MachineStatus> Session::machine_statuses() const {
   std::vector<MachineStatus> list;
-  for (const auto& [worker, member] : members_) {
-    const Fleet::Launch* launch = fleet_.find(member.launch);
-    const MachineRole role = launch != nullptr ? launch->role : MachineRole{.type = "joined"};
-    const bool at_work = crew_->training() && (member.server || crew_->stands(worker));
-    std::string state = at_work ? (member.server ? "serving" : "training") : member.ready ? "ready" : "loading";
-    list.push_back({.name = fmt::format("{}{}", member.server ? "s" : "w", worker),
-                    .launch = member.launch,
-                    .where = launch != nullptr ? launch->where : "",
-                    .stage = member.leaving ? "leaving" : "running",
-                    .pid = launch != nullptr ? launch->pid : 0,
-                    .type = role.type,
-                    .zone = role.zone,
-                    .market = std::string(name(role.market)),
-                    .price = role.price,
-                    .since = member.since,
-                    .state = member.leaving ? "leaving" : std::move(state)});
+  for (const auto& [worker, member] : members_.all())
+    list.push_back(member_status(worker, member, fleet_.find(member.launch), *crew_));
+  for (const auto& [number, launch] : fleet_.launches()) {
+    if (members_.of_launch(number) == 0 && !launch.released) list.push_back(launch_status(number, launch));
   }
   return list;
 }
@@ -112,8 +116,8 @@ RunStatus Session::status() const {
 RunSummary Session::summary(const FoundCheckpoint& newest) const {
   RunSummary summary{.end = ended_.value_or(RunEnd::stopped),
                      .loss = training_loss(),
-                     .validation_loss = validation_loss_,
-                     .accuracy = accuracy_,
+                     .validation_loss = accounts_.validation_loss(),
+                     .accuracy = accounts_.accuracy(),
                      .samples_redone = accounts_.redone(),
                      .preemptions = accounts_.preemptions(),
                      .time = now_,
@@ -121,7 +125,7 @@ RunSummary Session::summary(const FoundCheckpoint& newest) const {
                      .recovery_p50 = accounts_.recovery_p50(),
                      .recovery_max = accounts_.recovery_max(),
                      .emulated = inputs_.emulation,
-                     .loader = sum_of(fed_)};
+                     .loader = accounts_.loader()};
   if (crew_->has_servers()) {
     summary.staleness_mean = accounts_.mean_staleness();
     summary.staleness_max = accounts_.worst_staleness();

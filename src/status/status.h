@@ -27,7 +27,7 @@ std::optional<Remark> remark_in(std::string_view journal_line);
 
 /// One worker or server of a run.
 struct MachineStatus {
-  std::string name{};   ///< w3, s1
+  std::string name{};   ///< w3, s1; empty: its worker has not said a word yet
   int launch = -1;      ///< number of its log; -1: it came by itself
   std::string where{};  ///< for people: "pid 4711", a host
   std::string stage{};  ///< ordered, starting, running, leaving, gone
@@ -37,7 +37,8 @@ struct MachineStatus {
   std::string market{};
   UsdPerHour price{};
   Seconds since{};      ///< the run's time when it came
-  std::string state{};  ///< loading, ready, training, serving, leaving
+  std::string state{};  ///< ordered, starting, loading, ready, training, serving, leaving
+  bool held() const { return stage != "ordered"; }
   bool operator==(const MachineStatus&) const = default;
 };
 

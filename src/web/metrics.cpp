@@ -79,7 +79,9 @@ std::string metrics_text(std::span<const RunView> runs) {
   for (const RunView& run : runs) {
     std::map<std::pair<std::string, std::string>, int> counts;
     if (run.status && run.life == RunLife::running) {
-      for (const MachineStatus& machine : run.status->machines) ++counts[{machine.type, machine.market}];
+      for (const MachineStatus& machine : run.status->machines) {
+        if (machine.held()) ++counts[{machine.type, machine.market}];
+      }
     }
     for (const auto& [kind, count] : counts)
       machines += fmt::format("mayfly_machines{{run=\"{}\",type=\"{}\",market=\"{}\"}} {}\n", run_label(run),

@@ -11,7 +11,8 @@ TEST(Metrics, AreNamedTypedAndLabelled) {
   run.status->step = 4;
   run.status->left = Seconds(5);
   run.status->deadline = Seconds(60);
-  run.status->machines = {{.name = "w1", .type = "g4dn.xlarge", .market = "spot"},
+  run.status->machines = {{.stage = "ordered", .type = "g4dn.xlarge", .market = "spot"},
+                          {.name = "w1", .type = "g4dn.xlarge", .market = "spot"},
                           {.name = "w2", .type = "g4dn.xlarge", .market = "spot"}};
   const std::string text = metrics_text(std::span(&run, 1));
   EXPECT_NE(

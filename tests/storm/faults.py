@@ -6,6 +6,7 @@ SESSION = "src/run/session.cpp"
 LIFE = "src/run/session_life.cpp"
 MEMBERS = "src/run/session_members.cpp"
 NOTICES = "src/run/session_notices.cpp"
+ROSTER = "src/run/roster.cpp"
 CREW = "src/run/crew.cpp"
 MESH = "src/run/mesh_crew.cpp"
 SERVERS = "src/run/server_crew.cpp"
@@ -17,22 +18,24 @@ SAVING = "src/run/saving.cpp"
 FAULTS = [
     # Session: steps, and what is stored before what.
     ("letters go out before what they follow from is stored", LIFE,
-     "for (Letter& letter : crew_->letters()) act(std::move(letter));",
-     "auto letters = crew_->letters(); acts_.insert(acts_.begin(), letters.begin(), letters.end());"),
+     "for (Letter& letter : crew_->letters()) out_.add(std::move(letter));",
+     "const auto before = out_.take(); for (Letter& letter : crew_->letters()) out_.add(std::move(letter));\n"
+     "  for (const Act& act : before) std::visit([this](const auto& one) { out_.add(one); }, act);"),
     ("a step is applied and never stored", SESSION,
-     'act(Record{event, reaction.records, news ? "crew" : "", news ? crew_record_ : ""});', ""),
+     'out_.add(Record{event, reaction.records, news ? "crew" : "", news ? crew_record_ : ""});', ""),
     ("a step is stored without the crew's record", SESSION,
      'news ? "crew" : "", news ? crew_record_ : ""', '"", ""'),
     ("a step counts though the controller ignores it", SESSION,
      "const bool counts = whole_samples(controller_.committed()) == step.range.end();", "const bool counts = true;"),
     ("the name of a new worker is not stored", MEMBERS,
-     'note("worker", std::to_string(worker));', ""),
+     'out_.note("worker", std::to_string(worker));', ""),
     ("machines are ordered before the order is stored", LIFE,
      "if (!wishes.orders.empty()) note_fleet();", ""),
     ("the number of a formation is stored after its letters", LIFE,
-     'note("formation", std::to_string(formation_seen_));', "",
-     "for (Letter& letter : crew_->letters()) act(std::move(letter));",
-     'for (Letter& letter : crew_->letters()) act(std::move(letter));\n  note("formation", std::to_string(formation_seen_));'),
+     'out_.note("formation", std::to_string(formation_seen_));', "",
+     "for (Letter& letter : crew_->letters()) out_.add(std::move(letter));",
+     'for (Letter& letter : crew_->letters()) out_.add(std::move(letter));\n'
+     '  out_.note("formation", std::to_string(formation_seen_));'),
     # Session: after a restart.
     ("after a restart nobody is waited for", LIFE,
      "if (members_.empty()) {\n    begin_training();", "if (true) {\n    begin_training();"),
@@ -53,9 +56,9 @@ FAULTS = [
      "  fleet_.end(member.launch);", ""),
     ("the controller is not told of a lost worker that had its notice", MEMBERS,
      "  tell(Lost{worker});\n}\n\nvoid Session::dismiss", "  if (!member.leaving) tell(Lost{worker});\n}\n\nvoid Session::dismiss"),
-    ("silence is never noticed", LIFE,
-     "if (since && now_ - *since > inputs_.times.silence) silent.push_back(worker);", ""),
-    ("a worker's lease runs from when it came", LIFE,
+    ("silence is never noticed", ROSTER,
+     "if (since && now - *since > most) silent.push_back(worker);", ""),
+    ("a worker's lease runs from when it came", ROSTER,
      "const auto since = member.closed ? member.closed : member.heard;", "const std::optional<Seconds> since = member.since;"),
     ("a broken formation is not built again", LIFE,
      "if (crew_->broken() && age > kReformAfter) return stand_again();", ""),
@@ -86,11 +89,15 @@ FAULTS = [
     ("a machine that never joined costs nothing", MEMBERS,
      "    charge(was);", ""),
     ("a machine that has joined is paid for twice", MEMBERS,
-     "if (!launch.since || launch.joined ||", "if (!launch.since ||"),
+     "const auto since = fleet_.uncounted_since(launch);", "const auto since = launch.since;"),
     ("a machine is paid for from when it joins", MEMBERS,
-     ".since = launch != nullptr && !launch->joined ? launch->since : std::nullopt", ".since = std::nullopt"),
+     ".since = launch != nullptr ? fleet_.uncounted_since(*launch) : std::nullopt", ".since = std::nullopt"),
     ("after a restart machines that joined are paid for again", LIFE,
-     "fleet_.joined(fleet_.launch_of(worker));", ""),
+     "fleet_.joined(worker); });", "});"),
+    ("a machine that gets another worker is paid for from its start again", FLEET,
+     "found->second.counted = now;", ""),
+    ("nobody pays for a machine between two of its workers", FLEET,
+     "found->second.joined = false;\n  found->second.counted = now;", ""),
     # Saving.
     ("a checkpoint that failed is still waited for", SAVING,
      "  time_ = now;\n  asked_ = false;\n}", "  time_ = now;\n}"),
@@ -136,7 +143,8 @@ FAULTS = [
     ("a server about to go is its own heir", SERVERS,
      "return !entry.second.leaving && entry.second.shard == server.shard", "return entry.second.shard == server.shard"),
     ("a shard is fetched from a server of any shard", SERVERS,
-     "return entry.second.shard == server.shard && holds(entry.second);", "return holds(entry.second);"),
+     "return entry.second.stands && entry.second.shard == server.shard && holds(entry.second);",
+     "return entry.second.stands && holds(entry.second);"),
     ("servers start from the same checkpoint ever after", SERVERS,
      "  checkpoint_.reset();\n", ""),
     ("commits of before a roll-back are told again", SERVERS,
@@ -158,7 +166,7 @@ FAULTS = [
      "const bool all = open_.empty() && std::all_of(", "const bool all = open_.empty() || std::all_of(",
      "if (one.range.count > 0) to_commit_.push_back(lease);", "if (one.range.count > 0 && one.pushed) to_commit_.push_back(lease);"),
     ("nobody waits for the slowest", LEASES,
-     "return hand.updates - fewest_updates().value_or(0) <= options_.servers.bound;", "return true;"),
+     "return hand.updates - pace() <= options_.servers.bound;", "return true;"),
     ("servers do not hear of commits", LEASES,
      "  send_servers(word);\n", ""),
     ("the record lacks the step that it is stored with", LEASES,

@@ -62,21 +62,31 @@ void Inventory::listed(Seconds now, const std::vector<Sighting>& all) {
   }
 }
 
-/// A machine that never joined was paid for all the same.
+/// A machine whose worker never joined, or was lost before it, was paid for all the same.
 void Inventory::gone(Seconds now, Machine& machine) {
   machine.gone = true;
-  if (machine.since && !machine.joined && !finished_) machine.seconds = now - *machine.since;
+  const bool joined = std::any_of(paid_from_.begin(), paid_from_.end(),
+                                  [&](const auto& entry) { return machine_of(entry.first) == &machine; });
+  if (const auto from = uncounted(machine); from && !joined && !finished_) machine.seconds += now - *from;
 }
 
 void Inventory::greeted(Seconds now, int launch, WorkerId worker) {
   launches_[worker] = launch;
   spoke_[worker] = now;
-  for (auto& [other, out] : out_) out.others.erase(worker);  // it begins anew
+  taken_back(worker);
 }
 
 void Inventory::closed(WorkerId worker) {
   spoke_.erase(worker);
-  out_.erase(worker);
+  taken_back(worker);
+}
+
+/// It is given again, so it does not count as one more.
+void Inventory::taken_back(WorkerId worker) {
+  if (out_.erase(worker) == 0) return;
+  for (auto& [other, out] : out_) {
+    if (const auto found = out.others.find(worker); found != out.others.end()) --found->second;
+  }
 }
 
 void Inventory::formed(Seconds now) {
@@ -103,12 +113,13 @@ void Inventory::heard(Seconds now, WorkerId worker, const FromMember& message) {
   const auto* pushed = std::get_if<Pushed>(&message);
   const auto out = out_.find(worker);
   const bool over = pushed != nullptr && out != out_.end() && out->second.lease == pushed->lease;
+  if (over) out_.erase(worker);
   // One that stands anew has nothing in hand, whatever it was given before.
-  const bool anew = std::holds_alternative<Broken>(message) || std::holds_alternative<Formed>(message);
-  if (over || anew) out_.erase(worker);
+  if (std::holds_alternative<Broken>(message) || std::holds_alternative<Formed>(message)) taken_back(worker);
   Machine* const machine = machine_of(worker);
   if (machine == nullptr) return;
-  if (std::holds_alternative<Ready>(message) && !std::exchange(machine->ready, true)) machine->from = machine->since;
+  if (std::holds_alternative<Ready>(message) && !std::exchange(machine->ready, true))
+    machine->from = uncounted(*machine);
   if (const auto* leaving = std::get_if<Leaving>(&message)) {
     out_.erase(worker);  // not waited for any more
     // One that an earlier process has heard of may have been replaced by it.
@@ -126,6 +137,7 @@ void Inventory::ordered(Seconds now, const Order& order) {
 }
 
 void Inventory::wrote(Seconds now, const Letter& letter) {
+  if (std::holds_alternative<Halt>(letter.message)) taken_back(letter.to);
   if (std::holds_alternative<Leave>(letter.message)) {
     out_.erase(letter.to);  // not waited for any more
     if (launches_.contains(letter.to)) dismissed_.insert(launches_.at(letter.to));
@@ -146,7 +158,6 @@ void Inventory::recorded(const Record& record) {
   if (const auto* joined = std::get_if<Joined>(&record.event.event); joined != nullptr && news) {
     Machine* const machine = machine_of(joined->worker);
     if (machine != nullptr) {
-      machine->joined = true;
       paid_from_[joined->worker] = machine->from.value_or(now);
     }
   }
@@ -181,7 +192,8 @@ void Inventory::committed(const StepCommitted& step) {
 void Inventory::ended(Seconds now, WorkerId worker) {
   const auto found = paid_from_.find(worker);
   if (found == paid_from_.end()) return;
-  machine_of(worker)->seconds = now - found->second;
+  machine_of(worker)->seconds += now - found->second;
+  machine_of(worker)->counted = now;
   paid_from_.erase(found);
 }
 

@@ -52,9 +52,9 @@ class Inventory {
     std::optional<Seconds> since{};  ///< paid for, as this process was told
     std::optional<Seconds> from{};   ///< likewise, of one that is ready
     bool ready = false;
-    bool joined = false;
     bool gone = false;
-    Seconds seconds{};  ///< paid for, of one that is gone
+    std::optional<Seconds> counted{};  ///< until then, by the workers that it had
+    Seconds seconds{};                 ///< counted
   };
   struct Heard {
     Seconds time{};
@@ -66,7 +66,12 @@ class Inventory {
     std::int64_t lease = 0;
     std::map<WorkerId, int> others{};
   };
+  /// From when on its money is not counted yet.
+  static std::optional<Seconds> uncounted(const Machine& machine) {
+    return machine.counted ? machine.counted : machine.since;
+  }
   void leased(WorkerId worker, const Lease& lease);
+  void taken_back(WorkerId worker);
   void committed(const StepCommitted& step);
   void gone(Seconds now, Machine& machine);
   void ended(Seconds now, WorkerId worker);

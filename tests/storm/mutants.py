@@ -5,6 +5,7 @@ program there, and lets storms loose until a promise breaks.
   tests/storm/mutants.py                     all of them
   tests/storm/mutants.py --list              their numbers and names
   tests/storm/mutants.py --only 12 --only guest
+  tests/storm/mutants.py --check             only whether each fault's text still stands in the source
 
 Exits with 1 where a fault was not caught, and with 2 where one cannot be tried: its text is not in the source any more, it does
 not compile, or the storm breaks without it."""
@@ -56,6 +57,15 @@ def mirror(source, target):
         mirror(source / name, target / name)
 
 
+def faulty(source, fault):
+    _, file, *texts = fault
+    for text, replacement in zip(texts[::2], texts[1::2]):
+        if source.count(text) != 1:
+            raise Untried(f"{file} has {source.count(text)} times, want once: {text!r}")
+        source = source.replace(text, replacement)
+    return source
+
+
 class Copy:
     """A tree of its own, with the storm program built file by file."""
 
@@ -91,16 +101,10 @@ class Copy:
         return None
 
     def attempt(self, fault, seeds):
-        _, file, *texts = fault
-        path = self.folder / file
+        path = self.folder / fault[1]
         source = path.read_text()
-        faulty = source
-        for text, replacement in zip(texts[::2], texts[1::2]):
-            if faulty.count(text) != 1:
-                raise Untried(f"{file} has {faulty.count(text)} times, want once: {text!r}")
-            faulty = faulty.replace(text, replacement)
         try:
-            path.write_text(faulty)
+            path.write_text(faulty(source, fault))
             self.compile()
             return self.sail(seeds)
         finally:
@@ -127,6 +131,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", action="append", metavar="NAME|NUMBER", help="part of a name, or a number")
     parser.add_argument("--list", action="store_true", help="names the faults")
+    parser.add_argument("--check", action="store_true", help="looks only for the texts of the faults in the sources")
     parser.add_argument("--seeds", type=int, default=5000, help="storms that each may survive, at the most")
     parser.add_argument("--work", type=pathlib.Path, default=TREE / "build-mutants", help="folder of the copies")
     parser.add_argument("--jobs", type=int, default=1, help="copies at work side by side")
@@ -135,6 +140,15 @@ def main():
     if options.list:
         for number, fault in faults:
             print(f"{number:3} {fault[1]:32} {fault[0]}")
+        return 0
+    if options.check:
+        for number, fault in faults:
+            try:
+                faulty((TREE / fault[1]).read_text(), fault)
+            except Untried as why:
+                print(f"{number:3} {fault[0]}: {why}")
+                return 2
+        print(f"{len(faults)} faults can be put into the sources")
         return 0
 
     copies = queue.SimpleQueue()

@@ -7,10 +7,16 @@
 #include "storm/world.h"
 
 namespace mayfly::storm {
+namespace {
+
+/// What is said in a storm has come a while before the calm is taken for settled, so that what follows from it is over.
+constexpr Seconds kLatest{30};
+
+}  // namespace
 
 Seconds World::delay() {
   const double scale = rng_.chance(weather_.late) ? 1000 : 1;
-  return Seconds(rng_.exponential(weather_.delay.count()) * scale);
+  return std::min(kLatest, Seconds(rng_.exponential(weather_.delay.count()) * scale));
 }
 
 std::optional<int> World::connect(Puppet& puppet) {
