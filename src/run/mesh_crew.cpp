@@ -75,6 +75,8 @@ void MeshCrew::roll_back(const std::string& checkpoint, std::int64_t sample, Led
   sample_ = sample;
   committed_in_ = -1;
   ledger_ = std::move(ledger);
+  // What workers hold is of a history that is over, and may one day be as long as the new one.
+  for (auto& [worker, holding] : holdings_) holding.sample.reset();
   ranks_ = members_;
   guest_.reset();
   form(0, true, checkpoint);
@@ -161,8 +163,9 @@ void MeshCrew::gather(WorkerId from, const Reachable& message) {
 void MeshCrew::join(WorkerId from, const Formed& message) {
   if (message.formation != formation_ || phase_ != Phase::joining) return;
   formed_.insert(from);
+  // Whatever becomes of the formation: it may be the only one left that holds this state.
+  holdings_[from].sample = sample_;
   if (formed_.size() < ranks_.size()) return;
-  for (const WorkerId worker : ranks_) holdings_[worker].sample = sample_;
   // A mesh cannot shrink: without the guest, which may be taken at any moment, it is another formation.
   if (guest_) {
     send(*guest_, Halt{formation_});

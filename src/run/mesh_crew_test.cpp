@@ -213,5 +213,44 @@ TEST(Shares, AddUpAndFollowTheSpeeds) {
   }
 }
 
+/// Worker 1 alone has trained a step of 8 samples, and 2 stands with it in a new formation that 3 is to join.
+void train_one_and_hand_over(MeshStage& stage) {
+  stage.crew.arrived(1, {.sample = 0});
+  ASSERT_TRUE(stage.crew.assign(side_by_side(1, {1}, 0)));
+  stage.crew.go_on(100);
+  stage.stand();
+  ASSERT_TRUE(stage.crew.hear(1, stage.report()));
+  stage.crew.commit();
+  stage.crew.arrived(2, {.sample = 0});
+  stage.crew.arrived(3, {.sample = 0});
+  ASSERT_TRUE(stage.crew.assign(side_by_side(2, {1, 2, 3}, 8)));
+  for (const WorkerId worker : {1, 2, 3}) stage.crew.hear(worker, Reachable{stage.crew.formation(), "there"});
+  stage.crew.hear(2, Formed{stage.crew.formation()});
+}
+
+TEST(MeshCrew, WhoWasHandedTheStateIsASourceThoughTheFormationNeverStood) {
+  MeshStage stage;
+  train_one_and_hand_over(stage);
+  stage.crew.gone(1);
+  ASSERT_TRUE(stage.crew.assign(side_by_side(3, {3, 2}, 8)));
+  EXPECT_EQ(stage.last<Form>(3).source, 1);
+  EXPECT_EQ(stage.last<Form>(3).receivers, (std::vector<int>{0}));
+}
+
+// 1 and 2 hold 8 samples; the run falls back to none, and 3 trains the same 8 again, by itself. Its weights are others.
+TEST(MeshCrew, WhatWasHeldBeforeARollBackIsNoStateOfTheNewHistory) {
+  MeshStage stage;
+  train_one_and_hand_over(stage);
+  ASSERT_TRUE(stage.crew.assign(side_by_side(3, {3}, 8)));
+  stage.crew.roll_back("", 0, {});
+  stage.stand();
+  stage.crew.go_on(100);
+  ASSERT_TRUE(stage.crew.hear(3, stage.report()));
+  stage.crew.commit();
+  ASSERT_TRUE(stage.crew.assign(side_by_side(4, {1, 2, 3}, 8)));
+  EXPECT_EQ(stage.last<Form>(1).source, 2);
+  EXPECT_EQ(stage.last<Form>(1).receivers, (std::vector<int>{0, 1}));
+}
+
 }  // namespace
 }  // namespace mayfly

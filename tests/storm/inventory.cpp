@@ -103,7 +103,8 @@ void Inventory::leased(WorkerId worker, const Lease& lease) {
                      "w{} is given its lease {} while w{} has one, and the bound is {}", worker, out.others[worker],
                      other, servers.bound);
   }
-  out_[worker] = {.lease = lease.lease};
+  // One that had its notice finishes what it has, and is not waited for.
+  if (!notices_.contains(worker)) out_[worker] = {.lease = lease.lease};
 }
 
 void Inventory::heard(Seconds now, WorkerId worker, const FromMember& message) {

@@ -89,7 +89,7 @@ class Puppet {
   void commit(const Commit& commit);
   void forget(const Forget& forget);
   void save(const Save& save);
-  void gather(const Save& save);
+  void gather(const Save& save, int tries);
   void break_serving(const std::string& why);
 
   /// Between two looks at whether a server has got somewhere.

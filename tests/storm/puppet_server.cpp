@@ -87,14 +87,16 @@ void Puppet::save(const Save& save) {
     return;
   }
   copy_ = weights_;
-  if (writes) later(Seconds(world_.rng().exponential(0.2)), [this, save] { gather(save); });
+  if (writes) later(Seconds(world_.rng().exponential(0.2)), [this, save] { gather(save, kTries); });
 }
 
-void Puppet::gather(const Save& save) {
+void Puppet::gather(const Save& save, int tries) {
   for (const std::string& address : save.addresses) {
     const Puppet* other = address == address_ ? this : world_.at_address(address);
-    if (other == nullptr || !other->copy_ || other->copy_->sample != save.sample)
-      return say(CheckpointFailed{.sample = save.sample, .what = "a server is gone"});
+    const bool there = other != nullptr && other->copy_ && other->copy_->sample == save.sample;
+    // The word may reach the other later than this one.
+    if (other != nullptr && !there && tries > 0) return later(kLook, [this, save, tries] { gather(save, tries - 1); });
+    if (!there) return say(CheckpointFailed{.sample = save.sample, .what = "a server is gone"});
     world_.account().compared(fmt::format("the shards of {} and {}", name(), other->name()), *copy_, *other->copy_);
   }
   std::vector<SampleRange> ledger;
