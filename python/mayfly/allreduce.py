@@ -40,6 +40,7 @@ class AllReduce:
                 state, fields = checkpoint.read(form["checkpoint"])
                 if fields["sample"] != form["sample"]:
                     raise ValueError("holds sample %d, want %d" % (fields["sample"], form["sample"]))
+                self._check_origin(fields)
                 self.trainer.load(state)
                 step, loss = fields["step"], fields["loss"]
                 log("loaded %s" % form["checkpoint"])
@@ -141,6 +142,7 @@ class AllReduce:
     def _exchange(self, message, compute_s):
         """Adds up with the others and says so; the word is still to come. False where it could not."""
         form, total = self._form, sum(message["counts"])
+        self._line.doing("exchange")
         start = time.monotonic()
         if form["size"] > 1:
             self._mesh.do("added", self._mesh.add_up, self.trainer.exchanged)
@@ -151,6 +153,7 @@ class AllReduce:
                 "compute_s": compute_s, "exchange_s": time.monotonic() - start}
         self._pending = Pending(message["committed"], total, message["step"], form["size"] == 1, done)
         self._line.say("step-done", **done)
+        self._line.doing(None)
         return True
 
     def _await(self, name):
@@ -183,3 +186,4 @@ class AllReduce:
         if self._mesh is not None:
             self._mesh.leave()
         self._mesh, self._stands, self._lease = None, False, None
+        self._line.doing(None)

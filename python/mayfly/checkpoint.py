@@ -31,7 +31,7 @@ def _sync_folder(path):
 
 def state_text(fields, files):
     """trainer_state.json, sealed."""
-    body = dict({"format": "mayfly-checkpoint/1"}, **fields)
+    body = dict({"format": "mayfly-checkpoint/2"}, **fields)
     if not math.isfinite(body["loss"]):
         body["loss"] = None
     body["files"] = {name: {"bytes": len(data), "xxh3": "%016x" % xxh3(data)} for name, data in files.items()}

@@ -1,6 +1,7 @@
 """A worker's line to its controller, with a thread of its own: heartbeats go out whatever the training does. A line that
 breaks is mended, and what the controller may have missed is said again. The same rules as src/train/line.cpp."""
 import collections
+import faulthandler
 import os
 import queue
 import select
@@ -46,6 +47,7 @@ class Line:
         self._closing = False
         self._terms = None
         self._sample = None
+        self._doing = None
         self._last_word = time.monotonic()
         self._next_tick = 0.0
         self._next_attempt = 0.0
@@ -65,6 +67,10 @@ class Line:
     def holds(self, sample):
         """The weights hold this many samples; None: nothing that counts."""
         self._sample = sample
+
+    def doing(self, what):
+        """Where in a step the training is, for heartbeats: "data", "compute", "exchange"; None: in none."""
+        self._doing = what
 
     def notice(self, left_s=None):
         """This machine will be taken away. From a signal handler too."""
@@ -189,6 +195,10 @@ class Line:
             if self._checkpoint and self._unheard > 0:
                 self._checkpoint = None
             return
+        if kind == "explain":
+            log("does not get on; the stacks of its threads:")
+            faulthandler.dump_traceback(file=sys.__stderr__, all_threads=True)
+            return
         if kind == "watch":
             if self._watch:
                 self._watch(message)
@@ -242,7 +252,8 @@ class Line:
             return self._give_up("connected, but no answer")
         if self._attached:
             self._unheard += 1
-            self._send({"message": "alive"})
+            doing = self._doing
+            self._send({"message": "alive", "doing": doing} if doing else {"message": "alive"})
 
     def _too_silent(self):
         return time.monotonic() - self._last_word > (self._terms["orphan_s"] if self._terms else self._patience_s)

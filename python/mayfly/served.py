@@ -47,6 +47,7 @@ class Served:
         if self._last_push and self._last_push["lease"] == message["lease"]:
             return self._line.say("pushed", **self._last_push)
         start = time.monotonic()
+        self._line.doing("exchange")
         try:
             state = self._served.pull(message["sample"])
         except OSError as error:
@@ -67,6 +68,7 @@ class Served:
         pushed = dict(lease.message, compute_s=time.monotonic() - self._start_compute,
                       loss=value / lease.count if self.terms["sum"] else value)
         start = time.monotonic()
+        self._line.doing("exchange")
         try:
             self._served.push(pushed["lease"], self.trainer.exchanged[:self.trainer.size])
         except OSError as error:
@@ -75,4 +77,5 @@ class Served:
         pushed["push_s"] = time.monotonic() - start
         self._last_push = pushed
         self._line.say("pushed", **pushed)
+        self._line.doing(None)
         return True

@@ -69,6 +69,7 @@ class Worker(AllReduce, Served, Keeping):
         if self.left:
             return None
         self.trainer.begin()
+        self._line.doing("compute")
         return self._lease
 
     def lease_in_hand(self, lease):
@@ -169,7 +170,7 @@ class Worker(AllReduce, Served, Keeping):
                 self._detach()
 
     def _ready(self):
-        self._line.say("ready", samples=self._samples, parameters=self.trainer.parameters,
+        self._line.say("ready", samples=self._samples, data=self._data(), parameters=self.trainer.parameters,
                        state_mb=self.trainer.megabytes(), load_s=time.monotonic() - self._start, address="")
 
     def _describe(self):

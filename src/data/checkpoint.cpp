@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "base/file.h"
+#include "base/text.h"
 #include "data/checkpoint_folder.h"
 #include "data/new_file.h"
 #include "data/trainer_state.h"
@@ -120,7 +121,31 @@ Result<CheckpointTensors> load_tensors(const SavedState& checkpoint) {
   return CheckpointTensors{.model = std::move(*model), .optimiser = std::move(*optimiser)};
 }
 
-FoundCheckpoint newest_checkpoint(const fs::path& directory) {
+Result<void> check_same(const Lineage& seen, const Lineage& wanted) {
+  const auto differ = [](const auto& a, const auto& b) { return !a.empty() && !b.empty() && a != b; };
+  if (differ(seen.run, wanted.run)) return fail("of the run {}, want {}", seen.run, wanted.run);
+  if (seen.seed != wanted.seed) return fail("its order of samples has seed {}, want {}", seen.seed, wanted.seed);
+  if (differ(seen.data, wanted.data)) return fail("trained on other data: {}, want {}", seen.data, wanted.data);
+  return {};
+}
+
+Result<void> claim_folder(const fs::path& directory, const std::string& run) {
+  const fs::path mark = directory / kRunFile;
+  const auto kept = load_text(mark);
+  if (kept && trimmed(*kept) == run) return {};
+  std::error_code error;
+  std::string owner = kept ? std::string(trimmed(*kept)) : "";
+  if (!kept && fs::exists(mark, error)) return unexpected(kept.error());
+  for (const NamedCheckpoint& named : checkpoints_in(directory)) {
+    const auto content = state_in(named.path);
+    if (owner.empty() && content && content->state.lineage.run != run) owner = content->state.lineage.run;
+  }
+  if (owner.empty()) return save_text(mark, run + "\n");
+  return fail("{}: holds the checkpoints of another run, {}: give this one a folder of its own", directory.string(),
+              owner);
+}
+
+FoundCheckpoint newest_checkpoint(const fs::path& directory, const Lineage& lineage) {
   struct Candidate {
     NamedCheckpoint named{};
     std::int64_t sample = 0;
@@ -133,10 +158,13 @@ FoundCheckpoint newest_checkpoint(const fs::path& directory) {
   std::vector<Broken> broken;
   for (const NamedCheckpoint& named : checkpoints_in(directory)) {
     const auto content = state_in(named.path);
-    if (content) {
-      candidates.push_back({named, content->state.sample});
-    } else {
+    const auto same = content ? check_same(content->state.lineage, lineage) : Result<void>{};
+    if (!content) {
       broken.push_back({named.step, content.error().message});
+    } else if (!same) {
+      broken.push_back({named.step, fmt::format("{}: {}", named.path.string(), same.error().message)});
+    } else {
+      candidates.push_back({named, content->state.sample});
     }
   }
   std::stable_sort(candidates.begin(), candidates.end(),

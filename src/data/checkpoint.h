@@ -13,12 +13,23 @@
 
 namespace mayfly {
 
+/// Where the samples of a state come from. States that differ in it are of different trainings, whatever their names and
+/// counts: samples would be repeated or skipped, were the one taken for the other.
+struct Lineage {
+  std::string run{};       ///< its name among all runs
+  std::uint64_t seed = 1;  ///< of the order
+  std::string data{};      ///< tells the data set from another; empty: not known
+  bool operator==(const Lineage&) const = default;
+};
+/// What is not known on one side is not compared. The error names what differs.
+Result<void> check_same(const Lineage& seen, const Lineage& wanted);
+
 /// The state of a training besides its tensors. Format: docs/formats.md#checkpoint
 struct TrainerState {
   std::int64_t sample = 0;  ///< committed samples: the weights hold each of them once an epoch
   std::int64_t step = 0;
   double loss = 0;                    ///< mean over the last step's batch
-  std::uint64_t seed = 1;             ///< with `sample` and `step` all there is to the state of random numbers
+  Lineage lineage{};                    ///< its seed is, with `sample` and `step`, all there is to the state of random numbers
   std::vector<SampleRange> ledger{};  ///< committed
   std::string job{};                  ///< its name
   bool operator==(const TrainerState&) const = default;
@@ -48,8 +59,10 @@ struct FoundCheckpoint {
   std::optional<SavedState> checkpoint{};
   std::vector<std::string> broken{};  ///< newer ones that were passed over, and why
 };
-/// The checkpoint with the most samples that is whole; `latest` is a hint for people and other programs.
-FoundCheckpoint newest_checkpoint(const std::filesystem::path& directory);
+/// The checkpoint of this lineage with the most samples that is whole; `latest` is a hint for people and other programs.
+FoundCheckpoint newest_checkpoint(const std::filesystem::path& directory, const Lineage& lineage);
+/// Marks the folder as this run's, or says whose it is: two runs must not share one.
+Result<void> claim_folder(const std::filesystem::path& directory, const std::string& run);
 /// Points DIRECTORY/latest at it, a symbolic link, and removes older ones but for the `keep` - 1 newest (`keep` is at
 /// least 1), newer ones that are broken, and what broken writes left behind. Links, and folders with files that are not
 /// mayfly's, stay; so does what another process is writing.

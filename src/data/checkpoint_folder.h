@@ -14,6 +14,8 @@ namespace mayfly {
 inline constexpr std::string_view kModelFile = "model.safetensors";
 inline constexpr std::string_view kOptimiserFile = "optimizer.safetensors";
 inline constexpr std::string_view kStateFile = "trainer_state.json";
+/// In the folder of a run's checkpoints: whose it is.
+inline constexpr std::string_view kRunFile = ".run";
 
 std::string checkpoint_name(std::int64_t step);
 

@@ -30,7 +30,7 @@ TrainerState state_at(std::int64_t step) {
   return {.sample = step * 64,
           .step = step,
           .loss = 0.1,
-          .seed = std::numeric_limits<std::uint64_t>::max(),
+          .lineage = {.run = "job-1", .seed = std::numeric_limits<std::uint64_t>::max(), .data = "9 samples"},
           .ledger = {{0, step * 64 - 10}, {step * 64, 10}},
           .job = "a \"job\""};
 }
@@ -92,14 +92,14 @@ TEST_F(Checkpoints, AnyFlippedByteOfTheStateIsFound) {
 }
 
 TEST_F(Checkpoints, AnotherFormatIsRefusedByName) {
-  const auto read = parse_state("{\"format\": \"mayfly-checkpoint/2\", \"x\": 1}", "f");
+  const auto read = parse_state("{\"format\": \"mayfly-checkpoint/9\", \"x\": 1}", "f");
   ASSERT_FALSE(read);
-  EXPECT_EQ(read.error().message, "f:1: format: 'mayfly-checkpoint/2', want 'mayfly-checkpoint/1'");
+  EXPECT_EQ(read.error().message, "f:1: format: 'mayfly-checkpoint/9', want 'mayfly-checkpoint/2'");
 }
 
 TEST_F(Checkpoints, TheNewestWholeOneIsFound) {
-  EXPECT_FALSE(newest_checkpoint(at_).checkpoint);
-  EXPECT_FALSE(newest_checkpoint(at_ / "missing").checkpoint);
+  EXPECT_FALSE(newest_checkpoint(at_, {}).checkpoint);
+  EXPECT_FALSE(newest_checkpoint(at_ / "missing", {}).checkpoint);
   for (const int step : {2, 9, 10, 11, 12, 1}) written(at_, step);
   // Each is broken in a way of its own; 1 too, but it is older.
   fs::remove(at_ / "checkpoint-1" / "model.safetensors");
@@ -110,13 +110,56 @@ TEST_F(Checkpoints, TheNewestWholeOneIsFound) {
   ASSERT_TRUE(save_text(at_ / "checkpoint-12" / "model.safetensors", bytes));
   fs::create_directory(at_ / "checkpoint-13");
   fs::create_directory(at_ / "checkpoint-99x");
-  const auto found = newest_checkpoint(at_);
+  const auto found = newest_checkpoint(at_, state_at(1).lineage);
   ASSERT_TRUE(found.checkpoint);
   EXPECT_EQ(found.checkpoint->path, at_ / "checkpoint-9");
   EXPECT_THAT(found.broken, ElementsAre(HasSubstr("checkpoint-13/trainer_state.json: no such file"),
                                         HasSubstr("checkpoint-12/model.safetensors: damaged: its checksum is"),
                                         HasSubstr("checkpoint-11/trainer_state.json: damaged"),
                                         HasSubstr("checkpoint-10/optimizer.safetensors: ")));
+}
+
+TEST_F(Checkpoints, AnOlderFormatIsReadAndDoesNotSayWhoseItIs) {
+  std::string text = state_text({.state = state_at(3)});
+  for (const std::string line : {"  \"run\": \"job-1\",\n", "  \"data\": \"9 samples\",\n"})
+    text.replace(text.find(line), line.size(), "");
+  text.replace(text.find("checkpoint/2"), 12, "checkpoint/1");
+  const auto seal = text.rfind("\"xxh3\": \"") + 9;
+  text.replace(seal, 16, fmt::format("{:016x}", xxh3_of(std::string_view(text).substr(0, seal - 9))));
+  const auto read = parse_state(text, "f");
+  ASSERT_TRUE(read) << read.error().message;
+  TrainerState wanted = state_at(3);
+  wanted.lineage = {.seed = wanted.lineage.seed};
+  EXPECT_EQ(read->state, wanted);
+  EXPECT_TRUE(check_same(read->state.lineage, state_at(3).lineage));
+}
+
+TEST_F(Checkpoints, OneOfAnotherRunOrderOrDataSetIsPassedOver) {
+  for (const int step : {1, 2}) written(at_, step);
+  const Lineage own = state_at(1).lineage;
+  ASSERT_TRUE(newest_checkpoint(at_, own).checkpoint);
+  const auto passed = [&](const Lineage& lineage) {
+    const auto found = newest_checkpoint(at_, lineage);
+    EXPECT_FALSE(found.checkpoint);
+    return found.broken.size() == 2 ? found.broken[0] : "";
+  };
+  EXPECT_THAT(passed({.run = "job-2", .seed = own.seed}), HasSubstr("checkpoint-2: of the run job-1, want job-2"));
+  EXPECT_THAT(passed({.run = "job-1", .seed = 5}), HasSubstr("its order of samples has seed 18446744073709551615"));
+  EXPECT_THAT(passed({.run = "job-1", .seed = own.seed, .data = "8 samples"}),
+              HasSubstr("trained on other data: 9 samples, want 8 samples"));
+}
+
+TEST_F(Checkpoints, AFolderBelongsToOneRun) {
+  ASSERT_TRUE(claim_folder(at_, "job-1"));
+  ASSERT_TRUE(claim_folder(at_, "job-1"));
+  const auto other = claim_folder(at_, "job-2");
+  ASSERT_FALSE(other);
+  EXPECT_THAT(other.error().message, HasSubstr("holds the checkpoints of another run, job-1"));
+  // Without a mark it is known by what lies in it.
+  fs::remove(at_ / ".run");
+  written(at_, 1);
+  EXPECT_FALSE(claim_folder(at_, "job-2"));
+  EXPECT_TRUE(claim_folder(at_, "job-1"));
 }
 
 TEST_F(Checkpoints, ThePublishedAndTheNewestBeforeItAreKept) {

@@ -9,7 +9,9 @@
 namespace mayfly {
 namespace {
 
-constexpr std::string_view kFormat = "mayfly-checkpoint/1";
+constexpr std::string_view kFormat = "mayfly-checkpoint/2";
+/// Does not say which run and data it is of.
+constexpr std::string_view kOlderFormat = "mayfly-checkpoint/1";
 /// The last key; its value covers every byte before it.
 constexpr std::string_view kSeal = "\"xxh3\": \"";
 
@@ -34,7 +36,15 @@ std::uint64_t hex_number(Section& section, std::string_view key) {
   return value;
 }
 
-StateFile read_state(Section& root) {
+/// Empty: not known.
+std::string text_or_empty(Section& section, std::string_view key) {
+  const Value* value = section.raw(key);
+  if (value != nullptr && value->kind == Value::Kind::scalar) return value->scalar;
+  section.reject(key, "want a text");
+  return {};
+}
+
+StateFile read_state(Section& root, bool older) {
   StateFile content;
   auto& state = content.state;
   state.job = root.text("job");
@@ -42,7 +52,9 @@ StateFile read_state(Section& root) {
   state.step = whole<std::int64_t>(root, "step");
   // A loss that is no number, because the training diverged, is written as null.
   state.loss = root.maybe_number("loss").value_or(std::numeric_limits<double>::quiet_NaN());
-  state.seed = whole<std::uint64_t>(root, "seed");
+  state.lineage.seed = whole<std::uint64_t>(root, "seed");
+  if (!older) state.lineage.run = text_or_empty(root, "run");
+  if (!older) state.lineage.data = text_or_empty(root, "data");
   for (Section& range : root.list("ledger")) {
     state.ledger.push_back({whole<std::int64_t>(range, "first"), whole<std::int64_t>(range, "count")});
     range.finish();
@@ -65,8 +77,16 @@ std::string state_text(const StateFile& content) {
   for (const SampleRange& range : state.ledger) ledger.push_back({{"first", range.first}, {"count", range.count}});
   Json files = Json::object();
   for (const auto& [name, seal] : content.files) files[name] = {{"bytes", seal.bytes}, {"xxh3", hex(seal.xxh3)}};
-  const Json json{{"format", kFormat},  {"job", state.job},   {"sample", state.sample}, {"step", state.step},
-                  {"loss", state.loss}, {"seed", state.seed}, {"ledger", ledger},       {"files", files}};
+  const Json json{{"format", kFormat},
+                  {"job", state.job},
+                  {"run", state.lineage.run},
+                  {"seed", state.lineage.seed},
+                  {"data", state.lineage.data},
+                  {"sample", state.sample},
+                  {"step", state.step},
+                  {"loss", state.loss},
+                  {"ledger", ledger},
+                  {"files", files}};
   std::string text = json.dump(2, ' ', false, Json::error_handler_t::replace);
   text.resize(text.size() - 2);  // "\n}"
   text += ",\n  ";
@@ -76,11 +96,13 @@ std::string state_text(const StateFile& content) {
 Result<StateFile> parse_state(std::string_view text, const std::string& file) {
   const auto seal = text.rfind(kSeal);
   // Another format may be sealed otherwise; what it is comes first.
-  const bool ours = text.find(kFormat) != std::string_view::npos;
+  const bool older = text.find(kOlderFormat) != std::string_view::npos;
+  const bool ours = older || text.find(kFormat) != std::string_view::npos;
   if (ours && (seal == std::string_view::npos ||
                text.substr(seal) != fmt::format("{}{}\"\n}}\n", kSeal, hex(xxh3_of(text.substr(0, seal))))))
     return fail("{}: damaged: its checksum does not fit", file);
-  return read_document(text, file, kFormat, read_state);
+  return read_document(text, file, older ? kOlderFormat : kFormat,
+                       [older](Section& root) { return read_state(root, older); });
 }
 
 }  // namespace mayfly

@@ -15,7 +15,7 @@ struct StateFile {
 };
 
 std::string state_text(const StateFile& content);
-/// Checks the seal of the text itself first. Unknown keys and an older or newer format are errors.
+/// Checks the seal of the text itself first. Unknown keys and a newer format are errors; an older one is read.
 Result<StateFile> parse_state(std::string_view text, const std::string& file);
 
 }  // namespace mayfly

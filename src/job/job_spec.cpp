@@ -1,5 +1,6 @@
 #include "job/job_spec.h"
 
+#include <cmath>
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -28,11 +29,19 @@ std::optional<Seconds> read_duration(Section& section, std::string_view key) {
   return *duration;
 }
 
+/// More than any training takes, and few enough for a run to count the samples of them exactly.
+constexpr double kMostSteps = 1e12;
+constexpr double kMostEpochs = 1e9;
+
 void read_objective(Section section, JobSpec& job) {
   job.deadline = read_duration(section, "deadline");
   job.loss = section.maybe_number("loss");
   job.epochs = section.maybe_number("epochs", Range::positive);
   job.steps = section.maybe_number("steps", Range::positive);
+  if (job.steps && (*job.steps != std::floor(*job.steps) || *job.steps > kMostSteps))
+    section.reject("steps", fmt::format("{}, want a whole number from 1 to 10^12", *job.steps));
+  if (job.epochs && *job.epochs > kMostEpochs)
+    section.reject("epochs", fmt::format("{}, want at most 10^9", *job.epochs));
   if (const auto usd = section.maybe_number("budget", Range::positive)) job.budget = Usd{*usd};
   if (int(job.loss.has_value()) + int(job.epochs.has_value()) + int(job.steps.has_value()) > 1) {
     section.reject("", "want one of loss, epochs and steps");

@@ -355,6 +355,8 @@ TrainSpec read_train(Section section) {
   train.scale_rate = section.maybe_flag("scale_rate").value_or(false);
   train.device = known_word(section, "device", {"cpu", "cuda"});
   train.seed = static_cast<std::uint64_t>(section.maybe_integer("seed", Range::non_negative).value_or(1));
+  train.stop_on_nan = known_word(section, "on_nan", {"stop", "go"}) == "stop";
+  train.nan_steps = section.maybe_integer("nan_steps").value_or(train.nan_steps);
   section.finish();
   return train;
 }

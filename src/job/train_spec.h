@@ -117,6 +117,8 @@ struct TrainSpec {
   bool scale_rate = false;       ///< rate times workers, as in transient-server training
   std::string device = "cpu";    ///< cpu or cuda
   std::uint64_t seed = 1;        ///< of the first weights and the order of samples
+  bool stop_on_nan = true;       ///< a loss that is no number ends the run
+  int nan_steps = 3;             ///< after so many steps in a row
   bool operator==(const TrainSpec&) const = default;
 };
 

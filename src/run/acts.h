@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "control/event.h"
+#include "data/checkpoint.h"
 #include "engine/engine.h"
 #include "run/crew.h"
 
@@ -46,8 +47,10 @@ struct Note {
 struct Say {
   std::string text{};
 };
-/// Session::sought() is to be told of the newest whole checkpoint.
-struct Seek {};
+/// Session::sought() is to be told of the newest whole checkpoint of this lineage.
+struct Seek {
+  Lineage lineage{};
+};
 /// The newest checkpoint is made known, and old ones are removed; then Session::published().
 struct Publish {
   CheckpointWritten checkpoint{};

@@ -102,6 +102,8 @@ class Crew {
   virtual const std::vector<WorkerId>& ranks() const = 0;
   virtual bool stands(WorkerId worker) const = 0;
   virtual bool alive(WorkerId worker) const = 0;
+  /// Where in the training a worker is: the first sample of what it has in hand, or the next one.
+  virtual std::int64_t place_of(WorkerId /*worker*/) const { return sample(); }
   /// Those whose word is missing before the formation stands, or the step in hand is over.
   virtual std::vector<WorkerId> awaited() const = 0;
 

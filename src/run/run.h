@@ -11,6 +11,7 @@
 #include "engine/local_engine.h"
 #include "job/job_spec.h"
 #include "predict/emulation.h"
+#include "run/step_watch.h"
 #include "status/progress.h"
 #include "status/summary.h"
 #include "trace/trace.h"
@@ -24,6 +25,7 @@ struct RunTimes {
   Seconds orphan{30};      ///< silence after which a worker takes the controller for gone
   Seconds replacement{1};  ///< without a trace: from a loss to the start of a new machine
   Seconds notice{2};       ///< with a trace: from SIGTERM to SIGKILL
+  StepWatch::Options step{};
 };
 
 /// The machines of a job's parameter servers.

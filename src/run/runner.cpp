@@ -36,6 +36,7 @@ Result<RunSummary> Runner::run() {
   if (const auto opened = open(); !opened) {
     not_opened_ = opened.error().message;
     write_last_status(nullptr);
+    if (refused_) return RunSummary{.end = RunEnd::unable, .failure = *not_opened_};
     return unexpected(opened.error());
   }
   signals_ = std::make_unique<SignalWatch>(loop_, std::initializer_list<int>{SIGINT, SIGTERM}, [this](int) {
@@ -52,7 +53,7 @@ Result<RunSummary> Runner::run() {
   if (session_->failure()) write_last_status(nullptr);
   if (session_->ended() == RunEnd::unable) return RunSummary{.end = RunEnd::unable, .failure = *session_->failure()};
   if (session_->failure()) return unexpected(Error{*session_->failure()});
-  RunSummary result = session_->summary(newest_checkpoint(session_->checkpoints()));
+  RunSummary result = session_->summary(newest_checkpoint(session_->checkpoints(), session_->lineage()));
   result.strangers = desk_->strangers();
   if (const auto saved = save_text(inputs_.directory / "summary.json", summary_json(result).dump(2) + "\n"); !saved)
     return unexpected(saved.error());
@@ -166,6 +167,10 @@ Result<void> Runner::open() {
   if (auto opened = open_desk(*token); !opened) return opened;
   const auto tag = kept_tag();
   if (!tag) return unexpected(tag.error());
+  if (auto claimed = claim_folder(folder, *tag); !claimed) {
+    refused_ = true;
+    return claimed;
+  }
   const auto notes = store_.notes();
   if (!notes) return unexpected(notes.error());
   vault_ = std::make_unique<Vault>(folder, inputs_.spec.train->checkpoint.keep,
@@ -274,8 +279,8 @@ Result<void> Runner::perform(const Say& act) {
   return {};
 }
 
-Result<void> Runner::perform(const Seek&) {
-  vault_->seek([this](const FoundCheckpoint& found) {
+Result<void> Runner::perform(const Seek& act) {
+  vault_->seek(act.lineage, [this](const FoundCheckpoint& found) {
     session_->sought(now(), found);
     perform();
   });

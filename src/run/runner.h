@@ -78,6 +78,7 @@ class Runner {
   Timer pulse_{loop_};
   std::optional<Seconds> alarm_at_{};
   std::optional<std::string> not_opened_{};  ///< why the run could not begin
+  bool refused_ = false;                     ///< because of what it was told, not of what happened
   bool performing_ = false;
   bool told_not_let_in_ = false;
   Seconds reported_{};

@@ -57,6 +57,12 @@ bool ServerCrew::alive(WorkerId worker) const {
   return found != servers_.end() ? found->second.alive : hands_.contains(worker);
 }
 
+std::int64_t ServerCrew::place_of(WorkerId worker) const {
+  const auto hand = hands_.find(worker);
+  const auto given = hand != hands_.end() && hand->second.lease ? leases_.find(*hand->second.lease) : leases_.end();
+  return given == leases_.end() ? sample_ : given->second.range.first;
+}
+
 std::vector<WorkerId> ServerCrew::servers() const {
   std::vector<WorkerId> ids;
   for (const auto& [id, server] : servers_) ids.push_back(id);

@@ -66,6 +66,7 @@ class ServerCrew final : public Crew {
   const std::vector<WorkerId>& ranks() const override { return members_; }
   bool stands(WorkerId worker) const override;
   bool alive(WorkerId worker) const override;
+  std::int64_t place_of(WorkerId worker) const override;
   std::vector<WorkerId> awaited() const override;
   bool serves(WorkerId worker) const { return servers_.contains(worker); }
   const Ledger& ledger() const { return ledger_; }

@@ -17,6 +17,8 @@ constexpr Seconds kSettle{0.005};
 /// Time between two losses in the journal: at first, and as a share of the run's time.
 constexpr Seconds kReadingEvery{1};
 constexpr double kReadings = 2000;
+/// For the last good state of a run that has failed.
+constexpr Seconds kVerdictPatience{60};
 
 MachineRole server_role(const RunInputs& inputs) {
   return {.type = inputs.servers.type,
@@ -73,7 +75,8 @@ Session::Session(const RunInputs& inputs, const std::function<Expectation(const 
                   controller_options(inputs, expected(inputs.roles.back()).start)),
       crew_(make_crew(0)),
       fleet_(fleet_options(inputs, expected)),
-      saving_(train_.checkpoint.every) {
+      saving_(train_.checkpoint.every),
+      watch_(inputs.times.step) {
   controller_.keep_journal(true);
 }
 
@@ -91,6 +94,7 @@ std::int64_t Session::end_sample() const {
 
 void Session::commit(const Crew::Step& step) {
   if (phase_ == Phase::ending) return;
+  const bool ends = diverged(step);
   const TimedEvent event{now_, StepCommitted{.generation = step.generation,
                                              .first_sample = progress_of(step.range.first),
                                              .samples = progress_of(step.range.count)}};
@@ -103,7 +107,7 @@ void Session::commit(const Crew::Step& step) {
   // A step that the controller does not accept, such as one of an earlier generation, never happened.
   const bool counts = whole_samples(controller_.committed()) == step.range.end();
   if (counts) {
-    unable_in_a_row_ = 0;
+    failures_.step();
     crew_->commit();
     accounts_.committed(event.time, step.range.count, step.loss, step.staleness);
     learn(step, store_time_);
@@ -113,6 +117,9 @@ void Session::commit(const Crew::Step& step) {
   const bool told = !held_.empty();
   tell_held();
   if (!counts) return;
+  if (ends)
+    return give_up(fmt::format("the loss is no number for {} steps in a row, up to sample {}", nan_steps_,
+                               step.range.end()));
   if (phase_ == Phase::saving) {
     crew_->go_on(crew_->sample());  // nothing more is leased but what was left behind
     if (crew_->resting()) request_checkpoint();
@@ -120,6 +127,22 @@ void Session::commit(const Crew::Step& step) {
   }
   const bool epoch_over = epoch_ > 0 && step.range.first / epoch_ != step.range.end() / epoch_;
   go_on_after(told, epoch_over && train_.validation.has_value());
+}
+
+bool Session::diverged(const Crew::Step& step) {
+  if (!train_.stop_on_nan || std::isfinite(step.loss)) {
+    nan_steps_ = 0;
+    return false;
+  }
+  // No worker applies the step before it hears that it counts: what there was before it can still be saved.
+  if (nan_steps_ == 0 && !saving_.holds(crew_->sample())) request_checkpoint();
+  return ++nan_steps_ >= train_.nan_steps;
+}
+
+void Session::give_up(std::string why) {
+  if (!saving_.asked()) return fail(std::move(why));
+  verdict_ = std::move(why);
+  ring(Alarm::save, kVerdictPatience);
 }
 
 void Session::go_on_after(bool told, bool evaluate) {
@@ -251,7 +274,7 @@ void Session::check_state() {
 void Session::seek_state() {
   if (std::exchange(seeking_, true)) return;
   seek_after_ = publishes_;
-  out_.add(Seek{});
+  out_.add(Seek{lineage()});
 }
 
 void Session::sought(Seconds now, const FoundCheckpoint& found) {

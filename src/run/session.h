@@ -9,12 +9,14 @@
 #include "control/controller.h"
 #include "data/checkpoint.h"
 #include "run/accounts.h"
+#include "run/failures.h"
 #include "run/fleet.h"
 #include "run/guard.h"
 #include "run/outbox.h"
 #include "run/roster.h"
 #include "run/run.h"
 #include "run/saving.h"
+#include "run/step_watch.h"
 #include "status/status.h"
 
 namespace mayfly {
@@ -87,6 +89,8 @@ class Session {
   /// `newest`: the checkpoint that the run leaves behind.
   RunSummary summary(const FoundCheckpoint& newest) const;
   std::filesystem::path checkpoints() const;
+  /// Of what this run trains, as far as it is known.
+  Lineage lineage() const { return {.run = run_, .seed = train_.seed, .data = data_}; }
 
  private:
   enum class Phase {
@@ -121,6 +125,7 @@ class Session {
   std::unique_ptr<Crew> make_crew(std::int64_t formation) const;
   void begin_training();
   void stop();
+  void end_saving();
   void end(RunEnd how);
   void fail(std::string why);
   void close_when_empty();
@@ -134,7 +139,8 @@ class Session {
   void on_at_risk(WorkerId worker, const AtRisk& message);
   void on_not_written(const CheckpointFailed& message);
   void on_unable(WorkerId worker, const Unable& message);
-  void learn_epoch(std::int64_t samples);
+  Result<void> check_data(const Ready& message) const;
+  void learn_epoch(const Ready& message);
   void tell_neighbours();
   void commit(const Crew::Step& step);
   void go_on_after(bool told, bool evaluate);
@@ -145,10 +151,15 @@ class Session {
   void machine_gone(int launch, const Ending& ending);
   void charge(const Fleet::Launch& launch);
   void lose(WorkerId worker, const std::string& why);
+  /// It has failed, rather than gone: the run ends where that happens again and again.
+  void lose_failed(WorkerId worker, const std::string& why);
   void dismiss(WorkerId worker, const std::string& why);
   void pulse();
   void check_formation();
   void check_silence();
+  void check_steps();
+  /// What is said to a worker may be work.
+  void watch(const Letter& letter);
   void check_checkpoint();
   /// Whether there is still something to save.
   void check_saving();
@@ -177,6 +188,10 @@ class Session {
   void stand_again();
   void check_state();
   void request_checkpoint();
+  /// Whether the loss has been no number for so long that the run ends.
+  bool diverged(const Crew::Step& step);
+  /// The run ends as failed once what is being saved is saved.
+  void give_up(std::string why);
   void note_crew();
   void note_accounts();
   void note_fleet() { out_.note("fleet", fleet_.record()); }
@@ -203,7 +218,9 @@ class Session {
   std::vector<Event> held_{};  ///< told at the next step's end
   std::optional<Assign> assigned_{};
   std::optional<std::int64_t> target_{};
+  std::string run_{};            ///< its name among all runs
   std::int64_t epoch_ = 0;       ///< samples; 0: no worker has said so far
+  std::string data_{};           ///< what they are; empty: not known
   bool stateless_ = false;       ///< no member holds the state: a checkpoint is being looked for
   bool seeking_ = false;         ///< the vault has been asked
   std::int64_t publishes_ = 0;   ///< asked for
@@ -216,7 +233,10 @@ class Session {
   std::int64_t formation_seen_ = 0;
   std::size_t workers_seen_ = 0;  ///< that the guard knows of
   int failed_starts_ = 0;
-  int unable_in_a_row_ = 0;  ///< without a step between them
+  Failures failures_{};
+  StepWatch watch_;
+  int nan_steps_ = 0;                     ///< the last ones, whose loss was no number
+  std::optional<std::string> verdict_{};  ///< why the run ends as soon as it is saved
   Seconds next_reading_{};
   Seconds pulsed_{};
   Seconds store_time_{};

@@ -68,7 +68,9 @@ Seconds Session::restore(const std::vector<std::string>& lines, const Notes& not
   if (counts.is_object())
     accounts_.restore(counts.value("preemptions", 0), counts.value("samples_redone", std::int64_t{0}));
   members_.named_until(static_cast<WorkerId>(number("worker")));
+  run_ = noted("run");
   epoch_ = number("epoch");
+  data_ = noted("data");
   if (epoch_ > 0) guard_.emplace(inputs_, epoch_);
   saving_.start_at(now_);
   crew_ = make_crew(number("formation"));
@@ -168,7 +170,7 @@ void Session::ring(Alarm alarm) {
       ring(Alarm::save, kSavePatience);
       return request_checkpoint();
     case Alarm::save:
-      return fail("stopped, but no worker could write a last checkpoint");
+      return end_saving();
     case Alarm::budget:
       saving_.give_up();
       return end(RunEnd::budget);
@@ -195,7 +197,10 @@ void Session::deliver() {
     workers_seen_ = crew_->ranks().size();
     if (guard_) guard_->begin(static_cast<int>(workers_seen_));
   }
-  for (Letter& letter : crew_->letters()) out_.add(std::move(letter));
+  for (Letter& letter : crew_->letters()) {
+    watch(letter);
+    out_.add(std::move(letter));
+  }
   attend_fleet();
 }
 
@@ -214,6 +219,7 @@ void Session::pulse() {
   const bool held_up = now_ - std::exchange(pulsed_, now_) > 2 * kPulse;
   if (!held_up) check_silence();
   check_formation();
+  if (!held_up) check_steps();
   check_checkpoint();
   check_saving();
   check_last_holders();
@@ -253,8 +259,37 @@ void Session::check_formation() {
   }
 }
 
+void Session::watch(const Letter& letter) {
+  const auto* proceed = std::get_if<Proceed>(&letter.message);
+  const bool work = std::holds_alternative<Lease>(letter.message) || (proceed != nullptr && !proceed->counts.empty());
+  if (work) watch_.given(now_, letter.to);
+  if (std::holds_alternative<Halt>(letter.message)) watch_.drop(letter.to);
+}
+
+void Session::check_steps() {
+  if (phase_ != Phase::training && phase_ != Phase::saving) return;
+  const StepWatch::Findings findings = watch_.look(now_);
+  for (const WorkerId worker : findings.explain) {
+    say(fmt::format("w{} does not get on: {}", worker, watch_.story(now_, worker)));
+    out_.send(worker, Explain{});
+  }
+  for (const WorkerId worker : findings.lose) lose_failed(worker, "does not get on: its log says where it was");
+  if (!findings.stuck) return;
+  say("the workers wait for each other: they are to stand together anew");
+  stand_again();
+}
+
+/// A worker that does not get on may hold up those that could save.
+void Session::end_saving() {
+  if (verdict_) return fail(*verdict_);
+  const auto busy = watch_.busy();
+  if (busy.empty()) return fail("stopped, but no worker could write a last checkpoint");
+  for (const WorkerId worker : busy) lose(worker, watch_.story(now_, worker));
+  ring(Alarm::save, kSavePatience);
+}
+
 void Session::check_checkpoint() {
-  if (phase_ != Phase::training || !crew_->training()) return;
+  if (phase_ != Phase::training || !crew_->training() || nan_steps_ > 0) return;
   const bool last = target_ && crew_->sample() >= *target_;
   if (saving_.due(now_, crew_->sample(), last, accounts_.preemptions())) request_checkpoint();
 }

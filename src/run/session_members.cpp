@@ -13,7 +13,6 @@ namespace {
 
 /// Machines that fail by themselves before they are ready, in a row, until the run is given up.
 constexpr int kMostFailedStarts = 5;
-constexpr int kUnableInARow = 3;
 constexpr std::string_view kNetworkFile = "network.safetensors";
 /// The list of those in the run waits so long for others that come, for each one in it: a long list takes longer to
 /// write.
@@ -46,6 +45,7 @@ Result<Welcome> Session::hello(Seconds now, const Hello& hello) {
   }
   const bool describes = train_.model.is_script() && train_.servers;
   return Welcome{.worker = worker,
+                 .run = run_,
                  .job = inputs_.job_text,
                  .job_file = inputs_.job_file.string(),
                  .directory = checkpoints().string(),
@@ -107,11 +107,13 @@ void Session::hear(Seconds now, WorkerId worker, const FromMember& message) {
           [&](const Unable& unable) { on_unable(worker, unable); },
           Ignoring<void, Reachable, Formed, StepDone, Pushed, Broken>{},  // for the crew
           Ignoring<void, Measurement>{},                                  // no run measures
-          Ignoring<void, Alive>{},                                        // it was heard: that is all
+          [&](const Alive& alive) { watch_.heard(worker, alive.doing); },
       },
       message);
   // A worker that is unable is lost: a crew does not hear its last word.
   if (std::holds_alternative<Unable>(message)) return deliver();
+  if (std::holds_alternative<StepDone>(message) || std::holds_alternative<Pushed>(message)) watch_.done(now_, worker);
+  if (std::holds_alternative<Broken>(message) || std::holds_alternative<Reachable>(message)) watch_.drop(worker);
   const auto step = crew_->hear(worker, message);
   if (step && step->range.count == 0) {
     learn(*step, Seconds(0));
@@ -131,19 +133,37 @@ void Session::on_server_ready(WorkerId worker, const Ready& message) {
   check_state();
 }
 
-void Session::learn_epoch(std::int64_t samples) {
+/// All must train on the same: the order of samples follows from their number.
+Result<void> Session::check_data(const Ready& message) const {
+  if (epoch_ > 0 && message.samples != epoch_)
+    return mayfly::fail("its data set has {} samples, that of the run {}", message.samples, epoch_);
+  if (!data_.empty() && !message.data.empty() && message.data != data_)
+    return mayfly::fail("its data set is another than that of the run: {}, want {}", message.data, data_);
+  return {};
+}
+
+void Session::learn_epoch(const Ready& message) {
   if (epoch_ == 0) {
-    epoch_ = samples;
+    epoch_ = message.samples;
     out_.note("epoch", std::to_string(epoch_));
   }
+  if (data_.empty() && !message.data.empty()) {
+    data_ = message.data;
+    out_.note("data", data_);
+  }
   if (!guard_) guard_.emplace(inputs_, epoch_);
-  if (target_) return;
-  std::optional<double> wanted = inputs_.forecast.samples;
+  // 0: not known. What the job says counts, also where it said something else when the run began.
+  double wanted = target_ ? 0 : inputs_.forecast.samples.value_or(0);
   if (inputs_.spec.epochs) wanted = std::ceil(*inputs_.spec.epochs * static_cast<double>(epoch_));
   if (inputs_.spec.steps) wanted = *inputs_.spec.steps * train_.batch;
-  if (!wanted) return;
-  target_ = wanted_samples(*wanted);
-  tell(Estimated{*wanted});
+  if (wanted <= 0 || target_ == wanted_samples(wanted)) return;
+  if (wanted >= static_cast<double>(kMostSamples)) {
+    ended_ = RunEnd::unable;
+    return fail(fmt::format("{}: {:g} samples are wanted, and a run counts up to {:g}", inputs_.job_file.string(),
+                            wanted, static_cast<double>(kMostSamples)));
+  }
+  target_ = wanted_samples(wanted);
+  tell(Estimated{wanted});
 }
 
 void Session::on_ready(WorkerId worker, const Ready& message) {
@@ -163,7 +183,9 @@ void Session::on_ready(WorkerId worker, const Ready& message) {
   if (member.leaving) return;  // gone before it could do anything
   if (member.server) return on_server_ready(worker, message);
   fleet_.settled(member.launch);
-  learn_epoch(message.samples);
+  if (const auto same = check_data(message); !same)
+    return on_unable(worker, {same.error().message});
+  learn_epoch(message);
   member.joined = true;
   crew_->arrived(worker, {.sample = 0});  // the first weights
   const Fleet::Launch* launch = fleet_.find(member.launch);
@@ -191,9 +213,18 @@ void Session::on_unable(WorkerId worker, const Unable& message) {
     ended_ = RunEnd::unable;
     return fail(message.what);
   }
-  // What so many cannot do with no step between them, the next one will not do either.
-  if (++unable_in_a_row_ >= kUnableInARow) return fail(message.what);
-  lose(worker, message.what);
+  lose_failed(worker, message.what);
+}
+
+void Session::lose_failed(WorkerId worker, const std::string& why) {
+  const Roster::Member* const member = members_.find(worker);
+  if (member == nullptr) return;
+  const std::int64_t place = crew_->place_of(worker);
+  if (phase_ != Phase::ending && failures_.add(place))
+    return fail(fmt::format("{} failed at sample {}, as others did before it: {}", name_of(worker, *member), place, why));
+  // Of one that the controller does not know yet nothing is said otherwise.
+  if (!member->joined) say(fmt::format("{} is not let in: {}", name_of(worker, *member), why));
+  lose(worker, why);
 }
 
 void Session::published(Seconds now, const CheckpointWritten& checkpoint, const Result<void>& result) {
@@ -205,7 +236,9 @@ void Session::published(Seconds now, const CheckpointWritten& checkpoint, const 
                                 checkpoint.stall_s, checkpoint.write_s));
   tell(CheckpointDone{progress_of(checkpoint.sample)});
   for (const WorkerId worker : std::exchange(to_release_, {})) dismiss(worker, "released");
-  if (phase_ == Phase::saving) {
+  if (verdict_) {
+    fail(fmt::format("{}; what was before it is in {}", *verdict_, checkpoint.path));
+  } else if (phase_ == Phase::saving) {
     // One that was asked for earlier may come first.
     if (ended_ || checkpoint.sample >= crew_->sample()) {
       end(RunEnd::stopped);
@@ -220,6 +253,7 @@ void Session::on_not_written(const CheckpointFailed& message) {
   saving_.failed(now_);
   say("no checkpoint: " + message.what);
   for (const WorkerId worker : std::exchange(to_release_, {})) dismiss(worker, "released");
+  if (verdict_) return fail(*verdict_);
   if (phase_ == Phase::saving)
     fail(fmt::format("stopped, but the last checkpoint could not be written: {}", message.what));
 }
@@ -290,12 +324,16 @@ void Session::machine_gone(int launch, const Ending& ending) {
   const WorkerId worker = members_.of_launch(launch);
   const Roster::Member* const member = members_.find(worker);
   const bool was_ready = member != nullptr && member->ready;
-  lose(worker, ending.how);
-  // A script that never asks for work would be started over and over.
+  // A script that never asks for work, or ends by itself, would be started over and over.
   const bool failed = ending.kind == Ending::Kind::failed || (inputs_.script && ending.kind == Ending::Kind::finished);
+  const std::string how = ending.log.empty() ? ending.how : fmt::format("{}, see {}", ending.how, ending.log);
+  if (failed && was_ready && !member->leaving) {
+    lose_failed(worker, how);
+  } else {
+    lose(worker, ending.how);
+  }
   if (!failed || was_ready || phase_ == Phase::ending || ++failed_starts_ < kMostFailedStarts) return;
-  fail(fmt::format("{} machines in a row ended before they were ready; the last: {}{}", failed_starts_, ending.how,
-                   ending.log.empty() ? "" : ", see " + ending.log));
+  fail(fmt::format("{} machines in a row ended before they were ready; the last: {}", failed_starts_, how));
 }
 
 void Session::lose(WorkerId worker, const std::string& why) {
@@ -304,6 +342,7 @@ void Session::lose(WorkerId worker, const std::string& why) {
   const Roster::Member member = *found;
   const bool stood = crew_->stands(worker);
   members_.remove(worker);
+  watch_.drop(worker);
   crew_->gone(worker);
   // Fenced before the controller hears of it: others will train its samples, and its word must not count any more.
   out_.add(Cut{worker});
@@ -328,6 +367,7 @@ void Session::dismiss(WorkerId worker, const std::string& why) {
   if (member == nullptr) return;
   const int launch = member->launch;
   members_.remove(worker);
+  watch_.drop(worker);
   crew_->gone(worker);
   fleet_.release(now_, launch, inputs_.script ? end_patience() : kLeavePatience);
 }

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 namespace mayfly {
 namespace {
 
@@ -98,6 +100,141 @@ TEST(Session, AMachineThatIsListedHasCome) {
   EXPECT_EQ(shell.session->fleet().find(0)->stage, Sighting::Stage::running);
   shell.see(Seconds(7), Sighting::Stage::gone);
   EXPECT_DOUBLE_EQ(shell.spent(), 6);
+}
+
+/// What it wants said to people, or why it failed.
+std::string told(Session& session) {
+  std::string text = session.failure().value_or("");
+  for (const Act& act : session.acts()) {
+    if (const auto* say = std::get_if<Say>(&act)) text += say->text + "\n";
+  }
+  return text;
+}
+
+/// A worker of its own accord that has loaded this, as far as a test lets it.
+struct Guest {
+  Guest(Shell& its_shell, Seconds time, const Ready& ready) : shell(its_shell) {
+    const Hello hello{.pid = 1, .role = "worker"};
+    const auto welcome = shell.session->hello(time, hello);
+    EXPECT_TRUE(welcome);
+    id = welcome->worker;
+    shell.session->connected(time, id, hello);
+    shell.session->hear(time, id, ready);
+  }
+  void hear(Seconds time, const FromMember& message) { shell.session->hear(time, id, message); }
+  /// The last lease that it is given, once it has done all that comes before it; none where nothing is leased.
+  std::optional<Proceed> lease(Seconds time) {
+    shell.session->pass(time);
+    std::optional<Proceed> found;
+    for (auto acts = shell.session->acts(); !acts.empty(); acts = shell.session->acts()) {
+      for (const Act& act : acts) {
+        if (std::holds_alternative<Seek>(act)) shell.session->sought(time, {});  // there is no checkpoint
+        const auto* letter = std::get_if<Letter>(&act);
+        if (letter == nullptr || letter->to != id) continue;
+        saves = saves || std::holds_alternative<WriteCheckpoint>(letter->message);
+        explains = explains || std::holds_alternative<Explain>(letter->message);
+        if (const auto* form = std::get_if<Form>(&letter->message)) hear(time, Reachable{form->formation, "here"});
+        if (const auto* peers = std::get_if<Peers>(&letter->message)) hear(time, Formed{peers->formation});
+        if (const auto* proceed = std::get_if<Proceed>(&letter->message)) {
+          if (!proceed->counts.empty()) found = *proceed;
+        }
+      }
+    }
+    return found;
+  }
+  StepDone done(const Proceed& lease, double loss = 1) const {
+    return {.formation = lease.formation, .first_sample = lease.committed, .samples = 8, .loss = loss, .compute_s = 0.1};
+  }
+
+  Shell& shell;
+  WorkerId id = 0;
+  bool saves = false;
+  bool explains = false;
+};
+
+constexpr double kNoNumber = std::numeric_limits<double>::quiet_NaN();
+
+TEST(Session, AWorkerWithOtherDataIsNotLetIn) {
+  Shell shell;
+  shell.inputs.job_file = "job.yaml";
+  Guest first(shell, Seconds(1), {.samples = 2000, .data = "2000 samples a"});
+  const auto lease = first.lease(Seconds(1.1));
+  ASSERT_TRUE(lease);
+  first.hear(Seconds(2), first.done(*lease));
+  first.lease(Seconds(2.1));
+  Guest fewer(shell, Seconds(3), {.samples = 1000, .data = "1000 samples a"});
+  EXPECT_FALSE(shell.session->members().contains(fewer.id));
+  Guest other(shell, Seconds(4), {.samples = 2000, .data = "2000 samples b"});
+  EXPECT_FALSE(shell.session->members().contains(other.id));
+  const std::string text = told(*shell.session);
+  EXPECT_NE(text.find("its data set has 1000 samples, that of the run 2000"), std::string::npos) << text;
+  EXPECT_NE(text.find("2000 samples b, want 2000 samples a"), std::string::npos) << text;
+}
+
+// Of three workers in a row each fails at the same sample, after the one before it has trained up to there.
+TEST(Session, WhatFailsThreeTimesAtOnePlaceEndsTheRun) {
+  Shell shell;
+  for (int attempt = 1; attempt <= 3; ++attempt) {
+    ASSERT_FALSE(shell.session->failure());
+    const Seconds start(10.0 * attempt);
+    Guest guest(shell, start, {.samples = 2000});
+    auto lease = guest.lease(start + Seconds(1));
+    if (lease && lease->committed == 0) {
+      guest.hear(start + Seconds(2), guest.done(*lease));
+      lease = guest.lease(start + Seconds(2));
+    }
+    ASSERT_TRUE(lease) << attempt;
+    EXPECT_EQ(lease->committed, 8);
+    guest.hear(start + Seconds(3), Unable{"bad sample"});
+  }
+  ASSERT_TRUE(shell.session->failure());
+  EXPECT_EQ(*shell.session->failure(), "w3 failed at sample 8, as others did before it: bad sample");
+}
+
+// Three steps without a number: what was before the first is saved, and then the run ends.
+TEST(Session, ALossThatIsNoNumberEndsTheRunWithWhatWasBefore) {
+  Shell shell;
+  Guest guest(shell, Seconds(1), {.samples = 2000});
+  auto lease = guest.lease(Seconds(1.1));
+  ASSERT_TRUE(lease);
+  guest.hear(Seconds(2), guest.done(*lease));
+  for (int step = 1; step <= 3; ++step) {
+    lease = guest.lease(Seconds(2 + step));
+    ASSERT_TRUE(lease);
+    EXPECT_EQ(guest.saves, step > 1);
+    guest.hear(Seconds(2.5 + step), guest.done(*lease, kNoNumber));
+  }
+  EXPECT_FALSE(guest.lease(Seconds(6)));
+  EXPECT_FALSE(shell.session->failure());  // the checkpoint is still being written
+  shell.session->published(Seconds(7), {.sample = 8, .path = "checkpoint-1"}, {});
+  ASSERT_TRUE(shell.session->failure());
+  EXPECT_EQ(*shell.session->failure(),
+            "the loss is no number for 3 steps in a row, up to sample 32; what was before it is in checkpoint-1");
+}
+
+TEST(Session, ALossThatIsNoNumberNowAndThenEndsNothing) {
+  Shell shell;
+  Guest guest(shell, Seconds(1), {.samples = 2000});
+  for (int step = 1; step <= 9; ++step) {
+    const auto lease = guest.lease(Seconds(0.1 + step));
+    ASSERT_TRUE(lease) << step;
+    guest.hear(Seconds(0.5 + step), guest.done(*lease, step % 3 == 0 ? 1 : kNoNumber));
+  }
+  EXPECT_FALSE(shell.session->failure());
+}
+
+// Its heartbeats go on; the first step may take 600 s, then it is asked where it is, and a second later it is lost.
+TEST(Session, AWorkerThatDoesNotGetOnIsLost) {
+  Shell shell;
+  Guest guest(shell, Seconds(1), {.samples = 2000});
+  ASSERT_TRUE(guest.lease(Seconds(2)));
+  for (double time = 2; time < 604; time += 0.25) {
+    guest.hear(Seconds(time), Alive{.doing = "compute"});
+    guest.lease(Seconds(time));
+    EXPECT_FALSE(guest.explains && time < 602) << time;
+  }
+  EXPECT_TRUE(guest.explains);
+  EXPECT_FALSE(shell.session->members().contains(guest.id));
 }
 
 // The one machine that it wants: first only ordered, then rented without a word, then a worker of the run.

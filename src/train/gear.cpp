@@ -22,7 +22,7 @@ void Gear::hold(std::int64_t samples, std::int64_t steps) {
 
 void Gear::write_checkpoint() {
   if (sample_ < 0) return line.say(CheckpointFailed{.sample = 0, .what = "holds no state"});
-  TrainerState state{.sample = sample_, .step = step_, .loss = loss, .seed = job.spec().seed, .job = job.job.name};
+  TrainerState state{.sample = sample_, .step = step_, .loss = loss, .lineage = job.lineage, .job = job.job.name};
   if (sample_ > 0) state.ledger = {{.first = 0, .count = sample_}};
   writer.write(terms.directory, state, *job.trainer);
 }

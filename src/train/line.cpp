@@ -10,6 +10,7 @@
 
 #include "base/overloaded.h"
 #include "train/log.h"
+#include "train/stack_log.h"
 
 namespace mayfly {
 namespace {
@@ -31,7 +32,8 @@ bool is_one_of(const FromMember& message) {
 
 }  // namespace
 
-Line::Line(Options options) : options_(std::move(options)), why_lost_(kNoAnswer) {
+Line::Line(Options options) : options_(std::move(options)), trains_(::pthread_self()), why_lost_(kNoAnswer) {
+  prepare_stack_log();
   signals_.emplace(loop_, std::initializer_list<int>{SIGTERM}, [this](int) { terminate(); });
   loop_.post([this] {
     attempt();
@@ -143,6 +145,10 @@ void Line::hear(ToMember message) {
                                     watch_too(service);
                                     return true;
                                   },
+                                  [&](const Explain&) {
+                                    log_stack(trains_);
+                                    return true;
+                                  },
                                   [&](const Form& form) { return begins(form.formation); },
                                   [&](const Serve& serve) { return begins(serve.formation); },
                                   [&](const Attach& attach) { return begins(attach.formation); },
@@ -212,7 +218,8 @@ void Line::tick() {
   if (closing_) return;
   if (too_silent()) return give_up(why_lost_);
   if (attached_) {
-    send(Alive{});
+    const char* const doing = doing_;
+    send(Alive{.doing = doing != nullptr ? std::optional<std::string>(doing) : std::nullopt});
     ++unheard_;
   }
   heartbeat_.start(attached_ ? Seconds(terms_->heartbeat_s) : kRetry, [this] { tick(); });

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <pthread.h>
+
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -59,6 +61,8 @@ class Line {
   void remind(ToMember message) { deliver(std::move(message)); }
   /// The weights hold this many samples; none: nothing that counts.
   void holds(std::optional<std::int64_t> sample);
+  /// Where in a step the training is, for heartbeats: "data", "compute", "exchange"; null: in none. A literal.
+  void doing(const char* what) { doing_ = what; }
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -82,7 +86,9 @@ class Line {
   void deliver(Mail mail);
 
   const Options options_;
+  const pthread_t trains_;  ///< the thread that made the line
   std::atomic<std::int64_t> sample_{-1};
+  std::atomic<const char*> doing_{nullptr};
 
   std::mutex mutex_{};
   std::condition_variable arrived_{};

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "data/fingerprint.h"
 #include "data/new_file.h"
 #include "train/log.h"
 #include "train/throttle.h"
@@ -88,7 +89,15 @@ Result<LoadedJob> loaded_job(const Welcome& welcome, const OpenPeers& peers) {
   loaded.trainer = std::move(*trainer);
   loaded.order.emplace(loaded.data->size(), spec.seed);
   if (auto fed = add_feed(loaded, folder, peers); !fed) return unexpected(fed.error());
+  loaded.lineage = {.run = welcome.run, .seed = spec.seed};
+  // Servers of a script read no data.
+  if (!spec.model.is_script()) {
+    auto print = fingerprint(*loaded.data);
+    if (!print) return unexpected(print.error());
+    loaded.lineage.data = *std::move(print);
+  }
   loaded.ready = {.samples = loaded.data->size(),
+                  .data = loaded.lineage.data,
                   .parameters = loaded.trainer->parameters(),
                   .state_mb = state_megabytes(*loaded.trainer),
                   .load_s = Seconds(std::chrono::steady_clock::now() - start).count()};
@@ -158,19 +167,21 @@ void forget_data(LoadedJob& job, const std::filesystem::path& folder) {
   }
 }
 
-Result<TrainerState> restore(Trainer& trainer, const std::string& checkpoint, std::int64_t sample) {
+Result<TrainerState> restore(LoadedJob& job, const std::string& checkpoint, std::int64_t sample) {
   if (checkpoint.empty()) {
     if (sample != 0) return fail("no checkpoint for sample {}", sample);
-    trainer.reset();
+    job.trainer->reset();
     return TrainerState{};
   }
   const auto saved = open_checkpoint(checkpoint);
   if (!saved) return unexpected(saved.error());
+  if (const auto same = check_same(saved->state.lineage, job.lineage); !same)
+    return fail("{}: {}", checkpoint, same.error().message);
   if (saved->state.sample != sample)
     return fail("{}: holds sample {}, want {}", checkpoint, saved->state.sample, sample);
   const auto tensors = load_tensors(*saved);
   if (!tensors) return unexpected(tensors.error());
-  if (auto loaded = trainer.load(tensors->model, tensors->optimiser); !loaded) return unexpected(loaded.error());
+  if (auto loaded = job.trainer->load(tensors->model, tensors->optimiser); !loaded) return unexpected(loaded.error());
   log("loaded {}", checkpoint);
   return saved->state;
 }

@@ -28,6 +28,7 @@ struct LoadedJob {
   std::optional<Feed> set_aside{};           ///< the job's own feed while another one, that is warm, is used
   std::shared_ptr<const Batch> synthetic{};  ///< trained on over and over; none: what the feed gives
   std::unique_ptr<Trainer> trainer{};        ///< none: nothing was loaded yet
+  Lineage lineage{};                           ///< of what it trains
   Ready ready{};                             ///< what the controller is told of it
   const TrainSpec& spec() const { return *job.train; }
 };
@@ -47,8 +48,8 @@ void cool_down(LoadedJob& job);
 /// Whatever is cached of the training data, here and by the kernel, is dropped as far as it can be.
 void forget_data(LoadedJob& job, const std::filesystem::path& folder);
 
-/// Gives the trainer the state of a checkpoint, which must hold this many samples; empty: first weights, of sample 0.
-/// Where it fails the weights may be garbage.
-Result<TrainerState> restore(Trainer& trainer, const std::string& checkpoint, std::int64_t sample);
+/// Gives the trainer the state of a checkpoint, which must be of this run and data and hold this many samples; empty:
+/// first weights, of sample 0. Where it fails the weights may be garbage.
+Result<TrainerState> restore(LoadedJob& job, const std::string& checkpoint, std::int64_t sample);
 
 }  // namespace mayfly

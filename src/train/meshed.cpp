@@ -60,7 +60,7 @@ Result<void> Meshed::make_state(const Form& form) {
     return fail("formation {}: asked for the state of sample {}, holds {}", form.formation, form.sample,
                 gear_.sample());
   gear_.hold(-1, 0);
-  const auto restored = restore(*gear_.job.trainer, form.checkpoint, form.sample);
+  const auto restored = restore(gear_.job, form.checkpoint, form.sample);
   if (!restored) return fail("formation {}: {}", form.formation, restored.error().message);
   gear_.hold(form.sample, restored->step);
   gear_.loss = restored->loss;
@@ -129,6 +129,7 @@ Result<void> Meshed::proceed(const Proceed& lease) {
   // Before the look at the validation set: the batch is read meanwhile.
   if (!lease.counts.empty() && !job.synthetic) job.feed.loader->expect(own.first, own.count, total(lease));
   if (lease.evaluate && job.validation) {
+    gear_.line.doing("compute");
     const auto part = job.trainer->evaluate(*job.validation, slice(job.validation->size(), form_->rank, form_->size));
     if (!part) return unexpected(part.error());
     if (auto evaluated = add_up(*part, done); !evaluated) {
@@ -137,6 +138,7 @@ Result<void> Meshed::proceed(const Proceed& lease) {
     }
   }
   if (!lease.counts.empty()) {
+    gear_.line.doing("data");
     const auto batch = waited_batch(job, own, gear_.options.cpu_share, done.wait_s);
     if (!batch) return unexpected(batch.error());
     if (auto trained = train(lease, **batch, done); !trained) break_formation(trained.error().message);
@@ -145,6 +147,7 @@ Result<void> Meshed::proceed(const Proceed& lease) {
     pending_ = Pending{.first = lease.committed, .step = lease.step, .done = done};
     gear_.line.say(done);
   }
+  gear_.line.doing(nullptr);
   return {};
 }
 
@@ -170,6 +173,7 @@ Result<void> Meshed::train(const Proceed& lease, const Batch& batch, StepDone do
   auto start = Clock::now();
   Throttle throttle(gear_.options.cpu_share);
   throttle.begin();
+  gear_.line.doing("compute");
   const double loss = gear_.job.trainer->compute(batch, share, own_part(lease).first);
   throttle.hold();
   done.compute_s = since(start);
@@ -189,6 +193,7 @@ Result<void> Meshed::train(const Proceed& lease, const Batch& batch, StepDone do
 
 Result<void> Meshed::exchange(std::span<double> losses) {
   const auto start = Clock::now();
+  gear_.line.doing("exchange");
   const auto gradients = gear_.job.trainer->exchange();
   auto summed = mesh_->sum(gradients);
   if (summed) summed = mesh_->sum(losses);
@@ -200,6 +205,7 @@ Result<void> Meshed::exchange(std::span<double> losses) {
 }
 
 Result<void> Meshed::add_up(const Evaluation& part, StepDone& done) {
+  gear_.line.doing("exchange");
   std::array<double, 3> sums = {part.loss_sum, part.correct, part.labels};
   if (auto summed = mesh_->sum(std::span<double>(sums)); !summed) return summed;
   if (form_->rank == 0 && sums[2] > 0) {

@@ -42,17 +42,21 @@ Result<void> Served::take(const Lease& lease) {
     if (auto worked = work(lease); !worked) return worked;
   }
   if (done_) gear_.line.say(*done_);
+  gear_.line.doing(nullptr);
   gear_.report_feed(false);
   return {};
 }
 
 Result<void> Served::work(const Lease& lease) {
   Pushed pushed{.formation = lease.formation, .lease = lease.lease};
+  gear_.line.doing("exchange");
   auto done = pull(lease, pushed);
   if (done && lease.evaluate) {
+    gear_.line.doing("compute");
     if (auto evaluated = evaluate(pushed); !evaluated) return evaluated;
   }
   if (done && lease.samples > 0) {
+    gear_.line.doing("data");
     const auto batch = waited_batch(gear_.job, {.first = lease.first_sample, .count = lease.samples},
                                     gear_.options.cpu_share, pushed.wait_s);
     if (!batch) return unexpected(batch.error());
@@ -97,6 +101,7 @@ Result<void> Served::train(const Lease& lease, const Batch& batch, Pushed& pushe
   client_->begin_push(lease.lease, trainer.exchange());
   auto start = std::chrono::steady_clock::now();
   throttle.begin();
+  gear_.line.doing("compute");
   const double loss = trainer.compute(batch, share, lease.first_sample, [&](std::size_t first, std::size_t count) {
     throttle.hold();  // a slower processor would not have got here yet
     client_->push(first, count);
@@ -106,6 +111,7 @@ Result<void> Served::train(const Lease& lease, const Batch& batch, Pushed& pushe
   pushed.loss = adds_up ? loss / static_cast<double>(lease.samples) : loss;
   pushed.compute_s = since(start);
   start = std::chrono::steady_clock::now();
+  gear_.line.doing("exchange");
   auto finished = client_->finish_push();
   pushed.push_s = since(start);
   return finished;

@@ -52,7 +52,7 @@ Result<void> Server::obey(const ToMember& message) {
           Ignoring<Result<void>, Halt>{},
           Ignoring<Result<void>, Form, Peers, Proceed, WriteCheckpoint, Attach, Lease, Neighbours,
                    Measure>{},                                     // for workers
-          Ignoring<Result<void>, Refused, Alive, Watch, Leave>{},  // heard by then
+          Ignoring<Result<void>, Refused, Alive, Watch, Explain, Leave>{},  // heard by then
       },
       message);
 }
@@ -141,7 +141,7 @@ Result<bool> Server::make_state(const Serve& serve, Shard& shard) {
     return false;
   }
   writer_.finish();  // it uses the trainer too
-  const auto restored = restore(*job_.trainer, serve.checkpoint, serve.sample);
+  const auto restored = restore(job_, serve.checkpoint, serve.sample);
   if (!restored) return unexpected(restored.error());
   shard.take(*job_.trainer);
   return true;
@@ -198,7 +198,7 @@ FromMember Server::gathered(const Save& save, const Serve& held, StateFetch& fet
   const TrainerState state{.sample = save.sample,
                            .step = save.step,
                            .loss = save.loss,
-                           .seed = job_.spec().seed,
+                           .lineage = job_.lineage,
                            .ledger = ranges_of(save.ledger),
                            .job = job_.job.name};
   return checkpoint_written(terms_.directory, state, trainer, stall);

@@ -78,7 +78,7 @@ TEST(Server, EverySampleIsInTheWeightsOnceHoweverLeasesCount) {
   play.commit({.formation = 1, .from = 6, .sample = 12, .leases = {4}, .step = 2});
   EXPECT_EQ(play.saved({1, 0}, {.formation = 1, .sample = 12, .step = 3, .ledger = {0, 12}}),
             std::vector<float>(12, 1));
-  const auto found = newest_checkpoint(play.folder).checkpoint;
+  const auto found = newest_checkpoint(play.folder, {}).checkpoint;
   ASSERT_TRUE(found);
   EXPECT_EQ(found->state.ledger, (std::vector<SampleRange>{{0, 12}}));
   for (const int slot : {0, 1, 2, 3}) play.send(slot, Leave{});
@@ -129,7 +129,7 @@ TEST(Server, GoesOnFromACheckpointUnderAnotherNumberOfShards) {
   play.commit({.formation = 1, .from = 0, .sample = 5, .leases = {1}});
   const auto part = play.saved({0}, {.formation = 1, .sample = 5, .step = 1, .ledger = {0, 5}});
   EXPECT_EQ(std::count(part.begin(), part.end(), 1.0F), 5);
-  const auto path = newest_checkpoint(play.folder).checkpoint->path.string();
+  const auto path = newest_checkpoint(play.folder, {}).checkpoint->path.string();
   play.addresses = both;
   play.shards = 2;
   for (const int slot : {0, 1})

@@ -32,7 +32,7 @@ Result<void> Worker::obey(const ToMember& message) {
           [&](const Neighbours& neighbours) { return meet_neighbours(neighbours); },
           [&](const Measure& wanted) { return measure(wanted); },
           Ignoring<Result<void>, Serve, Commit, Forget, Save>{},   // for servers
-          Ignoring<Result<void>, Refused, Alive, Watch, Leave>{},  // heard by then
+          Ignoring<Result<void>, Refused, Alive, Watch, Explain, Leave>{},  // heard by then
       },
       message);
 }
@@ -101,7 +101,7 @@ void Worker::save_what_others_lack() {
 }
 
 void Worker::save_if_newest() {
-  const auto newest = newest_checkpoint(gear_.terms.directory).checkpoint;
+  const auto newest = newest_checkpoint(gear_.terms.directory, gear_.job.lineage).checkpoint;
   if (newest && newest->state.sample >= gear_.sample()) return;
   gear_.write_checkpoint();
   gear_.writer.finish();

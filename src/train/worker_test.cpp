@@ -143,7 +143,7 @@ TEST(Worker, AnOrphanSavesItsStateAndEnds) {
   stage.silent = true;
   stage.hang_up(0);
   EXPECT_EQ(stage.exit_code(0), Worker::kOrphaned);
-  const auto found = newest_checkpoint(stage.folder).checkpoint;
+  const auto found = newest_checkpoint(stage.folder, {}).checkpoint;
   ASSERT_TRUE(found);
   EXPECT_EQ(found->state.sample, 4);  // the step whose word never came is not in it
 }

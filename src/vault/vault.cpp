@@ -36,9 +36,9 @@ void Vault::work() {
   }
 }
 
-void Vault::seek(std::function<void(const FoundCheckpoint&)> found) {
-  add([this, found = std::move(found)] {
-    auto newest = newest_checkpoint(folder_);
+void Vault::seek(const Lineage& lineage, std::function<void(const FoundCheckpoint&)> found) {
+  add([this, lineage, found = std::move(found)] {
+    auto newest = newest_checkpoint(folder_, lineage);
     post_([found, newest = std::move(newest)] { found(newest); });
   });
 }

@@ -21,7 +21,8 @@ class Vault {
   ~Vault();
   Vault(const Vault&) = delete;
 
-  void seek(std::function<void(const FoundCheckpoint&)> found);
+  /// The newest whole one of this lineage.
+  void seek(const Lineage& lineage, std::function<void(const FoundCheckpoint&)> found);
   void publish(std::filesystem::path checkpoint, std::function<void(const Result<void>&)> done);
 
  private:

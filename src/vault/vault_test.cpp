@@ -27,7 +27,7 @@ TEST(Vault, FindsWhatWasPublishedBeforeTheQuestion) {
   const auto second = saved(folder.path(), 16);
   Vault vault(folder.path(), 1, [](const std::function<void()>& call) { call(); });
   vault.publish(second, [](const Result<void>& result) { EXPECT_TRUE(result) << result.error().message; });
-  vault.seek([&](const FoundCheckpoint& found) {
+  vault.seek({}, [&](const FoundCheckpoint& found) {
     answer.set_value(found.checkpoint ? std::optional(found.checkpoint->state.sample) : std::nullopt);
   });
   EXPECT_EQ(answer.get_future().get(), 16);

@@ -41,7 +41,7 @@ constexpr auto table(const Hello*) {
                Field{"pending", &Hello::pending}, Field{"formation", &Hello::formation});
 }
 constexpr auto table(const Ready*) {
-  return named("ready", Field{"samples", &Ready::samples}, Field{"parameters", &Ready::parameters},
+  return named("ready", Field{"samples", &Ready::samples}, Field{"data", &Ready::data}, Field{"parameters", &Ready::parameters},
                Field{"state_mb", &Ready::state_mb}, Field{"load_s", &Ready::load_s}, Field{"address", &Ready::address},
                Field{"cache", &Ready::cache});
 }
@@ -83,9 +83,9 @@ constexpr auto table(const Drill*) {
   return named("drill", Field{"workers", &Drill::workers}, Field{"cloud", &Drill::cloud},
                Field{"endpoint", &Drill::endpoint}, Field{"window_s", &Drill::window_s});
 }
-constexpr auto table(const Alive*) { return named("alive"); }
+constexpr auto table(const Alive*) { return named("alive", Field{"doing", &Alive::doing}); }
 constexpr auto table(const Welcome*) {
-  return named("welcome", Field{"worker", &Welcome::worker}, Field{"job", &Welcome::job},
+  return named("welcome", Field{"worker", &Welcome::worker}, Field{"run", &Welcome::run}, Field{"job", &Welcome::job},
                Field{"job_file", &Welcome::job_file}, Field{"directory", &Welcome::directory},
                Field{"heartbeat_s", &Welcome::heartbeat_s}, Field{"lease_s", &Welcome::lease_s},
                Field{"orphan_s", &Welcome::orphan_s}, Field{"seed", &Welcome::seed}, Field{"sum", &Welcome::sum},
@@ -135,6 +135,7 @@ constexpr auto table(const WriteCheckpoint*) {
   return named("write-checkpoint", Field{"formation", &WriteCheckpoint::formation});
 }
 constexpr auto table(const Halt*) { return named("halt", Field{"formation", &Halt::formation}); }
+constexpr auto table(const Explain*) { return named("explain"); }
 constexpr auto table(const Leave*) { return named("leave", Field{"why", &Leave::why}); }
 constexpr auto table(const Neighbours*) {
   return named("neighbours", Field{"workers", &Neighbours::workers}, Field{"addresses", &Neighbours::addresses});

@@ -23,7 +23,7 @@ namespace mayfly {
 // again, so a worker or server that is late is told apart by it.
 
 /// Bumped when an older peer would misunderstand.
-inline constexpr int kProtocol = 5;
+inline constexpr int kProtocol = 6;
 
 // From a worker or server.
 
@@ -42,6 +42,7 @@ struct Hello {
 /// Data and network are loaded; it can be given work.
 struct Ready {
   std::int64_t samples = 0;     ///< of one epoch
+  std::string data{};           ///< what the data set is, to tell it from another; empty: not known
   std::int64_t parameters = 0;  ///< of the network
   double state_mb = 0;          ///< weights and moments
   double load_s = 0;
@@ -124,6 +125,7 @@ struct AtRisk {
 };
 /// Sent every heartbeat, whatever the training does; answered with the same.
 struct Alive {
+  std::optional<std::string> doing{};  ///< of a worker in the middle of a step: "data", "compute" or "exchange"
   bool operator==(const Alive&) const = default;
 };
 
@@ -131,6 +133,7 @@ struct Alive {
 
 struct Welcome {
   int worker = 0;
+  std::string run{};        ///< its name among all runs: checkpoints carry it
   std::string job{};        ///< text of the job file
   std::string job_file{};   ///< its path: messages name it, data files are relative to its folder
   std::string directory{};  ///< where checkpoints go
@@ -187,6 +190,10 @@ struct Halt {
   std::int64_t formation = 0;
   bool operator==(const Halt&) const = default;
 };
+/// It does not get on: its log is to say where it is, as far as it can be told.
+struct Explain {
+  bool operator==(const Explain&) const = default;
+};
 /// The end: leave with exit code 0.
 struct Leave {
   std::string why{};
@@ -201,7 +208,7 @@ using FromMember = std::variant<Ready, Reachable, Formed, StepDone, Pushed, Brok
                                 Unable, Leaving, AtRisk, Fed, Measurement, Alive>;
 /// What they are told.
 using ToMember = std::variant<Welcome, Refused, Alive, Form, Peers, Proceed, WriteCheckpoint, Serve, Attach, Lease,
-                              Commit, Forget, Save, Halt, Neighbours, Measure, Watch, Leave>;
+                              Commit, Forget, Save, Halt, Neighbours, Measure, Watch, Explain, Leave>;
 /// What operators ask, and what they are answered.
 using FromOperator = std::variant<Drill>;
 using ToOperator = std::variant<Drilling, Refused>;

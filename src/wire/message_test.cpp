@@ -27,7 +27,7 @@ std::vector<ToController> to_controller() {
              .push_s = 0.2,
              .wait_s = 0.3},
       Pushed{.formation = 2, .lease = 7, .validation_loss = 0.25, .accuracy = 0.5},
-      Ready{.samples = 60000, .parameters = 669706, .state_mb = 5.36, .load_s = 0.25},
+      Ready{.samples = 60000, .data = "60000 samples 1f", .parameters = 669706, .state_mb = 5.36, .load_s = 0.25},
       Ready{.samples = 60000, .cache = "127.0.0.1:4000"},
       Fed{.hits = 1,
           .from_peers = 2,
@@ -75,6 +75,7 @@ std::vector<ToController> to_controller() {
                   .layer_output_mb = {4, 5},
                   .exchanges_s = {0.1, 0.2}},
       Alive{},
+      Alive{.doing = "exchange"},
   };
 }
 
@@ -97,6 +98,7 @@ std::vector<ToMember> to_member() {
               .exchanges = {1024, 4096},
               .rehearse = 32},
       Welcome{.worker = 4,
+              .run = "x-0000001f",
               .job = "name: x\n",
               .job_file = "/j/job.yaml",
               .directory = "/c",
@@ -120,6 +122,7 @@ std::vector<ToMember> to_member() {
       Proceed{.formation = 10, .committed = 192, .step = 3, .counts = {22, 21, 21}, .evaluate = true},
       WriteCheckpoint{.formation = 10},
       Halt{.formation = 10},
+      Explain{},
       Leave{.why = "done"},
       Alive{},
   };
@@ -199,7 +202,7 @@ TEST(Message, ReadsAsItsDocumentationDoes) {
   EXPECT_EQ(encoded<ToMember>(Proceed{.formation = 2, .committed = 64, .step = 1, .counts = {32, 32}}),
             R"({"message":"proceed","formation":2,"committed":64,"step":1,"counts":[32,32],"evaluate":false})");
   EXPECT_EQ(encoded<ToController>(Hello{.pid = 5}),
-            R"({"message":"hello","protocol":5,"pid":5,"role":"worker","slot":-1})");
+            R"({"message":"hello","protocol":6,"pid":5,"role":"worker","slot":-1})");
   EXPECT_EQ(encoded<ToMember>(Alive{}), R"({"message":"alive"})");
 }
 

@@ -11,7 +11,7 @@ from mayfly.line import FOREVER, Line
 
 HANG_S = 60
 WELCOME = {"message": "welcome", "worker": 2, "job": "name: x\n", "job_file": "/j.yaml", "directory": "/c", "heartbeat_s": 0.05,
-           "lease_s": 2, "orphan_s": 30, "seed": 1, "sum": False, "network": ""}
+           "lease_s": 2, "orphan_s": 30, "run": "test-1", "seed": 1, "sum": False, "network": ""}
 
 
 class Controller:
@@ -77,7 +77,7 @@ class Lines(unittest.TestCase):
 
     def test_a_newcomer_says_hello_and_beats(self):
         self.open()
-        self.assertEqual(self.controller.accept(), {"message": "hello", "protocol": 5, "pid": os.getpid(), "role": "worker",
+        self.assertEqual(self.controller.accept(), {"message": "hello", "protocol": 6, "pid": os.getpid(), "role": "worker",
                                                     "slot": 5})
         self.assertEqual(self.mail()[1]["worker"], 2)
         for _ in range(3):

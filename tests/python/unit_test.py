@@ -231,7 +231,8 @@ class Halves(unittest.TestCase):
 
 
 class Checkpoints(unittest.TestCase):
-    FIELDS = {"job": "test", "sample": 12, "step": 3, "loss": 0.5, "seed": 1, "ledger": [{"first": 0, "count": 12}]}
+    FIELDS = {"job": "test", "run": "test-1", "seed": 1, "data": "4 samples", "sample": 12, "step": 3, "loss": 0.5,
+              "ledger": [{"first": 0, "count": 12}]}
 
     def test_what_was_written_is_read_and_damage_is_seen(self):
         _, _, own = made()

@@ -214,7 +214,7 @@ void Puppet::obey(const ToMember& message) {
                    if (serves(word.formation)) save(word);
                  },
                  [&](const Halt& word) { answers([&] { halt(word); }); },
-                 Ignoring<void, Alive, Neighbours, Measure, Watch>{},
+                 Ignoring<void, Alive, Neighbours, Measure, Watch, Explain>{},
              },
              message);
 }

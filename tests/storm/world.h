@@ -103,6 +103,7 @@ class World {
     Seconds since{};
     Seconds last_in{};   ///< when the last message to the controller arrives
     Seconds last_out{};  ///< likewise, from it
+    Seconds drains{};    ///< of one that is closed: what was sent by then still comes to the puppet
   };
 
   // world.cpp: the weather, and the end.
@@ -144,7 +145,8 @@ class World {
   // world_lines.cpp: connections.
   void hear(int connection, const ToController& message);
   void greet(int connection, const Hello& hello);
-  void close(int connection);
+  /// `drain`: what is on its way to the puppet still comes for so long.
+  void close(int connection, Seconds drain = {});
   Seconds session_time() const { return agenda_.now() - stood_still_; }
 
   bool record_;

@@ -52,7 +52,8 @@ void World::crash() {
   engine_.disconnect();
   std::vector<int> all;
   for (const auto& [number, connection] : connections_) all.push_back(number);
-  for (const int number : all) close(number);
+  // What a process has written its system may still send when the process is dead.
+  for (const int number : all) close(number, rng_.chance(0.5) ? 4 * delay() : Seconds(0));
   current_.clear();
   agenda_.after(Seconds(0.1 + rng_.exponential(2)), [this] { start_session(); });
 }
@@ -98,7 +99,9 @@ void World::perform(const Letter& letter) {
   found->second.last_out = time;
   agenda_.at(time, [this, number, message = letter.message] {
     const auto there = connections_.find(number);
-    if (there != connections_.end() && there->second.open && there->second.puppet->connection() == number)
+    if (there == connections_.end()) return;
+    const bool comes = there->second.open || agenda_.now() < there->second.drains;
+    if (comes && there->second.puppet->connection() == number)
       there->second.puppet->hear(message);
   });
 }

@@ -37,16 +37,17 @@ void World::say(int number, const ToController& message) {
     agenda_.at(time, [this, number, message] { hear(number, message); });
 }
 
-void World::close(int number) {
+void World::close(int number, Seconds drain) {
   const auto found = connections_.find(number);
   if (found == connections_.end() || !found->second.open) return;
   found->second.open = false;
+  found->second.drains = agenda_.now() + drain;
   Puppet* puppet = found->second.puppet;
   const auto worker = found->second.worker;
-  agenda_.after(delay(), [puppet, number] {
+  agenda_.after(drain + delay(), [puppet, number] {
     if (puppet->alive() && puppet->connection() == number) puppet->lost_line();
   });
-  agenda_.after(delay(), [this, number, worker, incarnation = incarnation_] {
+  agenda_.after(drain + delay(), [this, number, worker, incarnation = incarnation_] {
     connections_.erase(number);
     if (!worker || incarnation != incarnation_ || !session_) return;
     const auto current = current_.find(*worker);
