@@ -209,7 +209,8 @@ void add_run(CLI::App& program, int& code) {
   verb->add_flag("-y,--yes", options->yes, "start without asking");
   verb->add_flag("--json", options->json, "print the summary as one JSON document; with -d where it runs");
   verb->footer(
-      "Ctrl-C once saves and ends, twice ends at once. Exit code 4: trained, but a promise was missed.\nExample: "
+      "Ctrl-C once saves and ends, twice ends at once, SIGTERM saves and ends. Exit code 4: trained, but a promise was "
+      "missed.\nExample: "
       "mayfly "
       "run examples/count/job.yaml --workers 2");
   verb->callback([options, &code] { code = run(*options); });

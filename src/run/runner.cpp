@@ -38,8 +38,8 @@ Result<RunSummary> Runner::run() {
     write_last_status(nullptr);
     return unexpected(opened.error());
   }
-  signals_ = std::make_unique<SignalWatch>(loop_, std::initializer_list<int>{SIGINT, SIGTERM}, [this](int) {
-    session_->signal(now());
+  signals_ = std::make_unique<SignalWatch>(loop_, std::initializer_list<int>{SIGINT, SIGTERM}, [this](int signal) {
+    session_->signal(now(), signal == SIGINT ? Session::Signal::interrupt : Session::Signal::terminate);
     perform();
   });
   pulse();

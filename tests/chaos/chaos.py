@@ -15,10 +15,11 @@ import data
 import network
 import notices
 import served
+import signals
 import strangers
 from harness import DIGITS_JOB, HANG_S, TALLY, Failure, Run, Skipped, read_text
 
-CASES = served.CASES | strangers.CASES | notices.CASES | data.CASES
+CASES = served.CASES | signals.CASES | strangers.CASES | notices.CASES | data.CASES
 
 
 def case(function):
