@@ -12,6 +12,7 @@ import tempfile
 import time
 
 import data
+import folders
 import network
 import notices
 import served
@@ -19,7 +20,7 @@ import signals
 import strangers
 from harness import DIGITS_JOB, HANG_S, TALLY, Failure, Run, Skipped, read_text
 
-CASES = served.CASES | signals.CASES | strangers.CASES | notices.CASES | data.CASES
+CASES = served.CASES | signals.CASES | strangers.CASES | notices.CASES | data.CASES | folders.CASES
 
 
 def case(function):
