@@ -1,6 +1,7 @@
 #include "cli/supervise.h"
 
 #include <fmt/core.h>
+#include <pthread.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -35,6 +36,11 @@ void catch_signals(void (*handler)(int), std::initializer_list<int> signals) {
   for (const int signal : signals) ::sigaction(signal, &action, nullptr);
 }
 
+pthread_t waiter;
+
+/// A thread of a library may have left them unblocked: then it gets them instead of the one that waits for them.
+void hand_over(int signal) { ::pthread_kill(waiter, signal); }
+
 sigset_t set_of(std::initializer_list<int> signals) {
   sigset_t set;
   sigemptyset(&set);
@@ -44,8 +50,9 @@ sigset_t set_of(std::initializer_list<int> signals) {
 
 /// SIGINT and SIGTERM stay blocked until the work watches for them: by default they would kill it.
 int run_child(pid_t front, const std::function<int(bool)>& work, bool again) {
+  catch_signals(SIG_DFL, {SIGINT, SIGTERM, SIGCHLD});
   const sigset_t ends = set_of({SIGCHLD});
-  ::sigprocmask(SIG_UNBLOCK, &ends, nullptr);
+  ::pthread_sigmask(SIG_UNBLOCK, &ends, nullptr);
   ::setpgid(0, 0);  // Ctrl-C reaches the parent alone, which passes it on once
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (::getppid() != front) ::raise(SIGTERM);  // it died before that
@@ -90,9 +97,10 @@ int supervise(const std::function<int(bool)>& work, const std::function<void(int
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   // Blocked, they wait while there is no child, and none comes between a fork and the knowledge of whom to tell. They
   // stay so to the end: what comes when all is over changes nothing.
-  catch_signals(SIG_DFL, {SIGINT, SIGTERM, SIGCHLD});
   const sigset_t blocked = set_of({SIGINT, SIGTERM, SIGCHLD});
-  ::sigprocmask(SIG_BLOCK, &blocked, nullptr);
+  ::pthread_sigmask(SIG_BLOCK, &blocked, nullptr);
+  waiter = ::pthread_self();
+  catch_signals(hand_over, {SIGINT, SIGTERM, SIGCHLD});
   const pid_t front = ::getpid();
   std::optional<int> asked;
   int deaths = 0;

@@ -20,8 +20,8 @@ std::map<int, pid_t> tagged_machines(const std::string& run);
 /// A machine is a process and what it has started.
 void signal_group(pid_t pid, int signal);
 
-/// Closes all files but one and the standard three. Of a process that is about to become another program: locks that its
-/// parent holds must not outlive the parent here, should that be killed before exec closes them.
+/// Closes all files but one and the standard three. Of a process that is about to become another program: locks that
+/// its parent holds must not outlive the parent here, should that be killed before exec closes them.
 void leave_files(int but);
 
 /// From start_ticks().

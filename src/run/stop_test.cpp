@@ -52,8 +52,7 @@ struct OneWorker {
     if (std::holds_alternative<Leave>(message)) dismissed = true;
   }
   void finish_step() {
-    session->hear(now, 1,
-                  StepDone{.formation = in_hand.formation, .first_sample = in_hand.committed, .samples = 8});
+    session->hear(now, 1, StepDone{.formation = in_hand.formation, .first_sample = in_hand.committed, .samples = 8});
     answer();
   }
   void write_checkpoint() {
