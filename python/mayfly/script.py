@@ -130,8 +130,8 @@ class _Member:
         def terminate(number, frame):
             if os.getpid() != owner:  # a loader's process, which inherits this
                 os._exit(128 + number)
-            if told:
-                os._exit(128 + number)
+            if told:  # by whoever tells a whole group, or without patience: the time that the first left stays
+                return
             told.append(True)
             self._worker.notice()
             if callable(before):

@@ -11,6 +11,7 @@
 #include "cli/run_setup.h"
 #include "cli/run_text.h"
 #include "cli/supervise.h"
+#include "data/checkpoint.h"
 #include "status/folder.h"
 
 namespace mayfly::cli {
@@ -89,9 +90,28 @@ int drive_and_tell(const RunSetup& setup, const StartFlags& options) {
   return exit_code(*summary);
 }
 
+/// A run that has saved something has also stored what was decided; without that it would begin anew beside it.
+Result<void> check_store(const RunInputs& inputs) {
+  std::error_code error;
+  const auto store = inputs.directory / "state.db";
+  if (std::filesystem::exists(store, error)) return {};
+  const auto found = newest_checkpoint(checkpoint_folder(inputs), {.seed = inputs.spec.train->seed}).checkpoint;
+  if (!found) return {};
+  return fail(
+      "{}: is missing, but {} holds {} samples: restore it to go on, or start another run: mayfly run {} --out "
+      "ANOTHER-FOLDER",
+      store.string(), found->path.string(), found->state.sample, inputs.job_file.string());
+}
+
 int start_here(const RunSetup& setup, const StartFlags& options) {
   return supervise(
-      [&](bool) { return drive_and_tell(setup, options); },
+      [&](bool again) {
+        // Whoever deletes the folder under a run takes its story away, too.
+        const auto stored = again ? check_store(setup.inputs) : Result<void>{};
+        if (stored) return drive_and_tell(setup, options);
+        fmt::print(stderr, "mayfly: {}\n", stored.error().message);
+        return kFailed;
+      },
       [](int signal) { fmt::print(stderr, "the controller was killed by signal {}: starting it again\n", signal); });
 }
 
@@ -155,7 +175,9 @@ int resume(const StartFlags& options) {
     fmt::print("{}", no->text);
     return kNo;
   }
-  return start(*std::get<std::unique_ptr<RunSetup>>(*made), options);
+  const RunSetup& setup = *std::get<std::unique_ptr<RunSetup>>(*made);
+  if (const auto stored = check_store(setup.inputs); !stored) return bad_input(stored.error());
+  return start(setup, options);
 }
 
 }  // namespace
@@ -209,7 +231,8 @@ void add_run(CLI::App& program, int& code) {
   verb->add_flag("-y,--yes", options->yes, "start without asking");
   verb->add_flag("--json", options->json, "print the summary as one JSON document; with -d where it runs");
   verb->footer(
-      "Ctrl-C once saves and ends, twice ends at once. Exit code 4: trained, but a promise was missed.\nExample: "
+      "Ctrl-C once saves and ends, twice ends at once, SIGTERM saves and ends. Exit code 4: trained, but a promise was "
+      "missed.\nExample: "
       "mayfly "
       "run examples/count/job.yaml --workers 2");
   verb->callback([options, &code] { code = run(*options); });

@@ -1,6 +1,7 @@
 #include "cli/supervise.h"
 
 #include <fmt/core.h>
+#include <pthread.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -10,6 +11,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <optional>
 #include <thread>
 
 #include "cli/command.h"
@@ -34,23 +36,53 @@ void catch_signals(void (*handler)(int), std::initializer_list<int> signals) {
   for (const int signal : signals) ::sigaction(signal, &action, nullptr);
 }
 
-int run_child(const std::function<int(bool)>& work, bool again) {
-  catch_signals(SIG_DFL, {SIGINT, SIGTERM});
+pthread_t waiter;
+
+/// A thread of a library may have left them unblocked: then it gets them instead of the one that waits for them.
+void hand_over(int signal) { ::pthread_kill(waiter, signal); }
+
+sigset_t set_of(std::initializer_list<int> signals) {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int signal : signals) sigaddset(&set, signal);
+  return set;
+}
+
+/// SIGINT and SIGTERM stay blocked until the work watches for them: by default they would kill it.
+int run_child(pid_t front, const std::function<int(bool)>& work, bool again) {
+  catch_signals(SIG_DFL, {SIGINT, SIGTERM, SIGCHLD});
+  const sigset_t ends = set_of({SIGCHLD});
+  ::pthread_sigmask(SIG_UNBLOCK, &ends, nullptr);
   ::setpgid(0, 0);  // Ctrl-C reaches the parent alone, which passes it on once
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+  if (::getppid() != front) ::raise(SIGTERM);  // it died before that
   const int code = work(again);
   std::fflush(stdout);
   std::fflush(stderr);
   return code;
 }
 
-/// Waits for one process; others that end meanwhile are orphans of an earlier one.
-int wait_for(pid_t pid) {
+/// How it ended, if it has; others that end meanwhile are orphans of an earlier one.
+std::optional<int> ended(pid_t pid) {
   int status = 0;
   while (true) {
-    const pid_t ended = ::waitpid(-1, &status, 0);
-    if (ended == pid) return status;
-    if (ended < 0 && errno != EINTR) return status;
+    const pid_t found = ::waitpid(-1, &status, WNOHANG);
+    if (found == pid || (found < 0 && errno != EINTR)) return status;
+    if (found == 0) return std::nullopt;
+  }
+}
+
+/// Until it ends. Signals are taken one by one from those that wait, and go to it; `asked` is the last of them.
+int wait_for(pid_t pid, std::optional<int>& asked) {
+  const sigset_t awaited = set_of({SIGINT, SIGTERM, SIGCHLD});
+  // A controller that is killed while it saves, or was dead before it could be told, leaves that to the next one.
+  if (asked) ::kill(pid, *asked);
+  while (true) {
+    if (const auto status = ended(pid)) return *status;
+    const int signal = ::sigwaitinfo(&awaited, nullptr);
+    if (signal != SIGINT && signal != SIGTERM) continue;
+    asked = signal;
+    ::kill(pid, signal);
   }
 }
 
@@ -63,7 +95,14 @@ void pass_on_to(pid_t pid, std::initializer_list<int> signals) {
 
 int supervise(const std::function<int(bool)>& work, const std::function<void(int)>& died) {
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
-  pass_on_to(0, {SIGINT, SIGTERM});
+  // Blocked, they wait while there is no child, and none comes between a fork and the knowledge of whom to tell. They
+  // stay so to the end: what comes when all is over changes nothing.
+  const sigset_t blocked = set_of({SIGINT, SIGTERM, SIGCHLD});
+  ::pthread_sigmask(SIG_BLOCK, &blocked, nullptr);
+  waiter = ::pthread_self();
+  catch_signals(hand_over, {SIGINT, SIGTERM, SIGCHLD});
+  const pid_t front = ::getpid();
+  std::optional<int> asked;
   int deaths = 0;
   for (bool again = false;; again = true) {
     const auto start = std::chrono::steady_clock::now();
@@ -74,10 +113,8 @@ int supervise(const std::function<int(bool)>& work, const std::function<void(int
       fmt::print(stderr, "mayfly: cannot start a process: {}\n", std::strerror(errno));
       return kFailed;
     }
-    if (pid == 0) ::_exit(run_child(work, again));
-    pass_on_to(pid, {});
-    const int status = wait_for(pid);
-    pass_on_to(0, {});
+    if (pid == 0) ::_exit(run_child(front, work, again));
+    const int status = wait_for(pid, asked);
     if (!WIFSIGNALED(status)) return WEXITSTATUS(status);
     died(WTERMSIG(status));
     deaths = std::chrono::steady_clock::now() - start < kHealthy ? deaths + 1 : 1;

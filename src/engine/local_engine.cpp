@@ -17,6 +17,7 @@
 #include "base/cpu.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "engine/machine_process.h"
 #include "engine/process.h"
 
 namespace mayfly {
@@ -26,7 +27,6 @@ namespace {
 constexpr Seconds kUsualStart{30};
 constexpr Seconds kScriptStart{300};
 constexpr std::size_t kTail = 2000;
-constexpr std::string_view kTag = "MAYFLY_MACHINE=";
 
 Ending ending_of(int status) {
   using Kind = Ending::Kind;
@@ -35,7 +35,7 @@ Ending ending_of(int status) {
     const bool taken = signal == SIGKILL || signal == SIGTERM;
     return {.kind = taken ? Kind::preempted : Kind::failed, .how = fmt::format("killed by signal {}", signal)};
   }
-  // A worker that is told to go a second time says so as a shell would, and so does the shell around a script.
+  // The shell around a script says so of what ended in it.
   const int code = WEXITSTATUS(status);
   const bool taken = code == 128 + SIGTERM || code == 128 + SIGKILL;
   return {.kind = taken       ? Kind::preempted
@@ -49,38 +49,6 @@ void use_cores(const std::vector<int>& cores) {
   CPU_ZERO(&set);
   for (const int core : cores) CPU_SET(static_cast<std::size_t>(core), &set);
   ::sched_setaffinity(0, sizeof set, &set);
-}
-
-/// A machine is a process and what it has started.
-void signal_group(pid_t pid, int signal) {
-  if (::kill(-pid, signal) != 0) ::kill(pid, signal);
-}
-
-/// Launch and process of every machine with this tag. Children of a machine have its environment too, but only the
-/// machine leads a process group.
-std::map<int, pid_t> tagged(const std::string& run) {
-  std::map<int, pid_t> found;
-  const std::string wanted = std::string(kTag) + run + "-";
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
-    const auto pid = parse_integer(entry.path().filename().string());
-    if (!pid || ::getpgid(static_cast<pid_t>(*pid)) != *pid) continue;
-    const auto text = load_text(entry.path() / "environ");
-    if (!text) continue;
-    for (const std::string_view word : split(*text, '\0')) {
-      if (!word.starts_with(wanted)) continue;
-      if (const auto launch = parse_integer(word.substr(wanted.size())))
-        found[static_cast<int>(*launch)] = static_cast<pid_t>(*pid);
-    }
-  }
-  return found;
-}
-
-Seconds age_of(long long started_ticks) {
-  timespec now{};
-  if (started_ticks == 0 || ::clock_gettime(CLOCK_BOOTTIME, &now) != 0) return Seconds(0);
-  const double started = static_cast<double>(started_ticks) / static_cast<double>(::sysconf(_SC_CLK_TCK));
-  return Seconds(std::max(0.0, static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec) - started));
 }
 
 }  // namespace
@@ -198,6 +166,7 @@ Result<pid_t> LocalEngine::spawn(const Order& order, int berth) const {
     return fail("cannot start a process: {}", std::strerror(error));
   }
   if (pid == 0) {
+    leave_files(ready[1]);
     become(berth, order, log_file);
     const int error = errno;
     [[maybe_unused]] const auto written = ::write(ready[1], &error, sizeof error);
@@ -243,7 +212,7 @@ void LocalEngine::become(int berth, const Order& order, const std::string& log_f
     ::setenv(setting.name.c_str(), setting.value.c_str(), ours ? 1 : 0);
   }
   ::setenv("MAYFLY_TOKEN", options_.token.c_str(), 1);
-  ::setenv("MAYFLY_MACHINE", fmt::format("{}-{}", options_.run, launch).c_str(), 1);
+  ::setenv(kMachineTag, fmt::format("{}-{}", options_.run, launch).c_str(), 1);
   if (!limit_this_process(role.limits)) return;
   const auto& life = role.limits.lifetime;
   const Seconds notice = life ? std::min(options_.notice, hand_over_time(*life) / 2) : options_.notice;
@@ -315,11 +284,11 @@ void LocalEngine::end(int launch) {
 
 void LocalEngine::sweep() {
   while (!waiting_.empty()) end(waiting_.front().launch);
-  for (const auto& [launch, pid] : tagged(options_.run)) signal_group(pid, SIGKILL);
+  for (const auto& [launch, pid] : tagged_machines(options_.run)) signal_group(pid, SIGKILL);
 }
 
 void LocalEngine::adopt(std::span<const Order> kept) {
-  auto there = tagged(options_.run);
+  auto there = tagged_machines(options_.run);
   int berth = 0;
   for (const Order& order : kept) {
     const auto found = there.extract(order.launch);

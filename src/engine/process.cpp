@@ -16,22 +16,37 @@ namespace {
 /// Empty where it cannot be read: a process may end between two looks.
 std::string content(const std::string& path) { return load_text(path).value_or(""); }
 
+/// What /proc/PID/stat says of it: state and start.
+struct Look {
+  char state = 'X';
+  long long started = 0;  ///< 0: there is no such process
+};
+Look look_at(pid_t pid) {
+  const std::string text = content(fmt::format("/proc/{}/stat", pid));
+  const auto name_end = text.rfind(')');
+  if (name_end == std::string::npos) return {};
+  const auto fields = split(std::string_view(text).substr(name_end + 2), ' ');
+  constexpr std::size_t kStart = 22 - 3;
+  if (fields.size() <= kStart || fields[0].empty()) return {};
+  return {.state = fields[0][0], .started = std::atoll(std::string(fields[kStart]).c_str())};
+}
+
 }  // namespace
 
 long long start_ticks(pid_t pid) {
-  const std::string text = content(fmt::format("/proc/{}/stat", pid));
-  const auto name_end = text.rfind(')');
-  if (name_end == std::string::npos) return 0;
-  const auto fields = split(std::string_view(text).substr(name_end + 2), ' ');
-  constexpr std::size_t kStart = 22 - 3;
-  if (fields.size() <= kStart || fields[0] == "Z") return 0;
-  return std::atoll(std::string(fields[kStart]).c_str());
+  const Look look = look_at(pid);
+  return look.state == 'Z' ? 0 : look.started;
 }
 
 ProcessId process_numbered(pid_t pid) { return {pid, start_ticks(pid)}; }
 
 bool alive(const ProcessId& process) {
   return process.pid > 0 && process.started != 0 && start_ticks(process.pid) == process.started;
+}
+
+bool frozen(const ProcessId& process) {
+  const Look look = look_at(process.pid);
+  return process.started != 0 && look.started == process.started && (look.state == 'T' || look.state == 't');
 }
 
 bool send_signal(const ProcessId& process, int signal) {

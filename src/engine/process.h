@@ -18,6 +18,8 @@ long long start_ticks(pid_t pid);
 
 ProcessId process_numbered(pid_t pid);
 bool alive(const ProcessId& process);
+/// Stopped by a signal (SIGSTOP), until another lets it go on.
+bool frozen(const ProcessId& process);
 /// Sends it only to this very process; false where that is gone.
 bool send_signal(const ProcessId& process, int signal);
 

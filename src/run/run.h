@@ -81,9 +81,9 @@ struct RunCalls {
   std::function<void(const RunProgress&)> progress{};
 };
 
-/// Trains until the target, the budget's end or a signal: SIGINT or SIGTERM once saves and ends, twice ends at once. A
-/// directory that holds a run already goes on with it: processes that are still alive are found again. One thread, one
-/// such call in a process.
+/// Trains until the target, the budget's end or a signal: SIGINT or SIGTERM saves and ends, SIGINT again ends at once.
+/// A directory that holds a run already goes on with it: processes that are still alive are found again. One thread,
+/// one such call in a process.
 Result<RunSummary> drive(const RunInputs& inputs, const RunCalls& calls);
 
 /// Whether workers can carry out this policy's changes; the error says which they cannot.

@@ -39,8 +39,8 @@ Result<RunSummary> Runner::run() {
     if (refused_) return RunSummary{.end = RunEnd::unable, .failure = *not_opened_};
     return unexpected(opened.error());
   }
-  signals_ = std::make_unique<SignalWatch>(loop_, std::initializer_list<int>{SIGINT, SIGTERM}, [this](int) {
-    session_->signal(now());
+  signals_ = std::make_unique<SignalWatch>(loop_, std::initializer_list<int>{SIGINT, SIGTERM}, [this](int signal) {
+    session_->signal(now(), signal == SIGINT ? Session::Signal::interrupt : Session::Signal::terminate);
     perform();
   });
   pulse();

@@ -214,6 +214,8 @@ void Session::obey(const Assign& command) {
 }
 
 void Session::obey(const Pause&) {
+  // Those who have their notice, all of them, are the ones who can write the last checkpoint.
+  if (phase_ == Phase::saving) return;
   assigned_.reset();
   stateless_ = false;
   // Afterwards perhaps no worker is left that holds the state.

@@ -62,8 +62,11 @@ class Session {
   void published(Seconds now, const CheckpointWritten& checkpoint, const Result<void>& result);
   /// An operator's word, and the answer.
   ToOperator order(Seconds now, const FromOperator& message);
-  /// The first asks to save and end, the second to end at once.
-  void signal(Seconds now);
+  enum class Signal { interrupt, terminate };
+  /// The first asks to save and end. An interrupt more than a second after the first interrupt ends at once; others
+  /// change nothing: they are echoes of one word to a whole group of processes, or the impatience of a scheduler, which
+  /// would kill if it wanted no checkpoint.
+  void signal(Seconds now, Signal which);
   /// Something that must not fail has failed.
   void fail_run(Seconds now, std::string why);
   /// Something for people has happened outside.
@@ -126,6 +129,9 @@ class Session {
   void begin_training();
   void stop();
   void end_saving();
+  /// A checkpoint is asked for so much later at the latest, though the step in hand be unfinished.
+  void save_within(Seconds patience);
+  void end_at_once();
   void end(RunEnd how);
   void fail(std::string why);
   void close_when_empty();
@@ -242,7 +248,8 @@ class Session {
   Seconds store_time_{};
   std::optional<RunEnd> ended_{};
   std::optional<std::string> failure_{};
-  int signals_seen_ = 0;
+  bool told_to_stop_ = false;
+  std::optional<Seconds> interrupted_{};  ///< for the first time
   bool over_ = false;
 };
 

@@ -19,6 +19,8 @@ constexpr Seconds kEndPatience{5};
 constexpr Seconds kScriptPatience{60};
 constexpr Seconds kSavePatience{60};
 constexpr Seconds kStepPatience{5};
+/// Interrupts within this time are one.
+constexpr Seconds kOneWord{1};
 constexpr Seconds kEnginePatience{1};
 
 }  // namespace
@@ -126,10 +128,7 @@ void Session::begin_training() {
   // Newcomers only now: the controller has heard which of the others are gone.
   tell_held();
   tell(Tick{});
-  if (std::exchange(signals_seen_, 0) > 0) {
-    signals_seen_ = 1;
-    stop();
-  }
+  if (told_to_stop_) stop();
 }
 
 void Session::pass(Seconds now) {
@@ -302,18 +301,26 @@ void Session::check_saving() {
   if (nobody || saving_.holds(crew_->sample())) end(RunEnd::stopped);
 }
 
-void Session::signal(Seconds now) {
+void Session::signal(Seconds now, Signal which) {
   at(now);
-  if (++signals_seen_ > 1 || phase_ == Phase::ending) {
-    if (!ended_) ended_ = RunEnd::stopped;
-    fleet_.close();
-    fleet_.end_all();
-    attend_fleet();
-    return close();
+  if (which == Signal::interrupt) {
+    if (interrupted_ && now_ - *interrupted_ > kOneWord) return end_at_once();
+    if (!interrupted_ && (phase_ == Phase::saving || phase_ == Phase::ending))
+      out_.add(Say{"once more to end at once"});
+    if (!interrupted_) interrupted_ = now_;
   }
+  const bool first = !std::exchange(told_to_stop_, true);
   // Otherwise looked at again when those who hold the state are back.
-  if (phase_ == Phase::training) stop();
+  if (first && phase_ == Phase::training) stop();
   deliver();
+}
+
+void Session::end_at_once() {
+  if (!ended_) ended_ = RunEnd::stopped;
+  fleet_.close();
+  fleet_.end_all();
+  attend_fleet();
+  close();
 }
 
 void Session::stop() {
@@ -322,10 +329,20 @@ void Session::stop() {
   const bool held = crew_->has_servers() ? !crew_->stateless()
                                          : std::any_of(crew_->ranks().begin(), crew_->ranks().end(),
                                                        [&](WorkerId worker) { return crew_->alive(worker); });
-  if (!held || saving_.holds(crew_->sample())) return end(RunEnd::stopped);
-  out_.add(Say{"saving; once more to end at once"});
+  // What is being written may hold all there is, though those who held it stand nowhere any more.
+  const bool written = saving_.asked();
+  if ((!held && !written) || saving_.holds(crew_->sample())) return end(RunEnd::stopped);
+  out_.add(Say{interrupted_ ? "saving; once more to end at once" : "saving"});
   // The step in hand is waited for, if it does not take too long.
   ring(Alarm::step, kStepPatience);
+  for (const auto& [worker, member] : members_.all()) {
+    if (member.joined && member.leaving) save_within((member.leaves - now_) / 4);
+  }
+}
+
+void Session::save_within(Seconds patience) {
+  const auto step = alarms_.find(Alarm::step);
+  if (step != alarms_.end()) step->second = std::min(step->second, now_ + std::max(Seconds(0), patience));
 }
 
 /// A script may have something to do behind its loop.

@@ -28,6 +28,8 @@ void Session::on_leaving(WorkerId worker, const Leaving& message) {
                   message.why ? fmt::format(" ({})", *message.why) : ""));
   fleet_.leaves(now_, member.launch);
   if (!member.joined) return;
+  // All go once it is saved: whoever has its notice only makes it more urgent.
+  if (phase_ == Phase::saving) return save_within(left / 4);
   // A longer step is given up: most of the time left is for the others to take over what it holds.
   if (!member.server) return tell_at_boundary(Notice{.worker = worker, .left = left}, left / 4);
   crew_->server_leaves(worker);

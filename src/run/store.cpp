@@ -6,9 +6,25 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstring>
+#include <thread>
 
 namespace mayfly {
+namespace {
+
+constexpr int kLockTries = 40;
+constexpr std::chrono::milliseconds kLockAgain{50};
+
+bool locked(int descriptor) {
+  for (int tries = 1; ::flock(descriptor, LOCK_EX | LOCK_NB) != 0; ++tries) {
+    if (tries == kLockTries) return false;
+    std::this_thread::sleep_for(kLockAgain);
+  }
+  return true;
+}
+
+}  // namespace
 
 struct Store::Parts {
   std::string path{};
@@ -68,7 +84,7 @@ Result<Store> Store::open(const std::filesystem::path& path) {
   // SQLite's own locks guard single writes; this one says that a run is being driven.
   parts->lock = ::open((parts->path + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (parts->lock < 0) return fail("{}.lock: cannot open: {}", parts->path, std::strerror(errno));
-  if (::flock(parts->lock, LOCK_EX | LOCK_NB) != 0) return fail("{}: another process drives this run", parts->path);
+  if (!locked(parts->lock)) return fail("{}: another process drives this run", parts->path);
   if (sqlite3_open(parts->path.c_str(), &parts->base) != SQLITE_OK)
     return unexpected(parts->failed("cannot open").error());
   sqlite3_busy_timeout(parts->base, 2000);

@@ -21,7 +21,8 @@ namespace mayfly {
 /// checkpoint, be it further than the store or not (docs/decisions/0007-real-training.md).
 class Store {
  public:
-  /// Creates the file where there is none. Another process that has it open for a run is an error.
+  /// Creates the file where there is none. Another process that has it open for a run is an error, unless it is gone
+  /// two seconds later: a child of a controller that was killed holds its files until it becomes another program.
   static Result<Store> open(const std::filesystem::path& path);
   Store(Store&&) noexcept;
   Store& operator=(Store&&) noexcept;

@@ -1,6 +1,12 @@
 #include "run/store.h"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <memory>
+#include <thread>
 
 #include "support/temp_folder.h"
 
@@ -51,6 +57,31 @@ TEST_F(StoreTest, OneRunIsDrivenByOneProcess) {
   const auto second = Store::open(folder / "state.db");
   ASSERT_FALSE(second);
   EXPECT_NE(second.error().message.find("another process drives this run"), std::string::npos);
+}
+
+// A child that was being started when its parent was killed has the files for a moment longer.
+TEST_F(StoreTest, WaitsForAProcessThatIsGoing) {
+  auto first = std::make_unique<Result<Store>>(Store::open(folder / "state.db"));
+  ASSERT_TRUE(*first);
+  int held[2];
+  ASSERT_EQ(::pipe(held), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::close(held[1]);
+    char none = 0;
+    static_cast<void>(::read(held[0], &none, 1));  // until the other end is closed
+    ::_exit(0);
+  }
+  ::close(held[0]);
+  first.reset();
+  std::thread waits([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    ::close(held[1]);
+  });
+  const auto second = Store::open(folder / "state.db");
+  waits.join();
+  EXPECT_TRUE(second) << second.error().message;
+  ::waitpid(child, nullptr, 0);
 }
 
 TEST_F(StoreTest, AFileThatIsNoStoreIsNamed) {

@@ -16,7 +16,7 @@
 namespace mayfly {
 namespace {
 
-constexpr int kLockTries = 20;
+constexpr int kLockTries = 40;
 constexpr std::chrono::milliseconds kLockAgain{50};
 
 std::filesystem::path lock_file(const std::filesystem::path& directory) { return directory / "run.lock"; }
@@ -51,7 +51,8 @@ Result<RunLock> RunLock::take(const std::filesystem::path& directory) {
   // Of the open file, not of the process: it passes on to forked children and is not lost when one of them closes it.
   struct flock region = whole_file();
   int reason = 0;
-  // Those who were killed a moment ago hold it until the kernel has ended them.
+  // Those who were killed a moment ago hold it until the kernel has ended them, and their children until they are
+  // another program.
   for (int tries = 0; tries < kLockTries; ++tries) {
     if (tries > 0) std::this_thread::sleep_for(kLockAgain);
     if (::fcntl(descriptor, F_OFD_SETLK, &region) == 0) return RunLock(descriptor);

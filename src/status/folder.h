@@ -16,7 +16,7 @@ namespace mayfly {
 /// over in the moment between two controllers, and the kernel gives it back however they end.
 class RunLock {
  public:
-  /// Waits up to a second for those who are just ending; an error names the process that holds it already.
+  /// Waits up to two seconds for those who are just ending; an error names the process that holds it already.
   static Result<RunLock> take(const std::filesystem::path& directory);
   RunLock(RunLock&& other) noexcept;
   RunLock& operator=(RunLock&& other) noexcept;

@@ -1,8 +1,10 @@
 #include "status/status.h"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdio>
 
 #include "status/folder.h"
@@ -122,6 +124,22 @@ TEST(ProcessId, ANumberWithAnotherStartIsAnotherProcess) {
   EXPECT_FALSE(alive(self));
   EXPECT_FALSE(send_signal(self, 0));
   EXPECT_FALSE(alive({}));
+}
+
+TEST(ProcessId, AFrozenProcessIsToldFromOneThatWaits) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    while (true) ::pause();
+  }
+  const ProcessId process = process_numbered(child);
+  EXPECT_FALSE(frozen(process));
+  ::kill(child, SIGSTOP);
+  ::waitpid(child, nullptr, WUNTRACED);
+  EXPECT_TRUE(frozen(process));
+  EXPECT_FALSE(frozen({.pid = child, .started = process.started + 1}));
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  EXPECT_FALSE(frozen(process));
 }
 
 TEST(StoryLine, TellsEventsInWordsAndLeavesStepsOut) {

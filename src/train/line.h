@@ -48,8 +48,8 @@ class Line {
     /// In the line's thread: no formation up to and including this one will be heard of again.
     std::function<void(std::int64_t formation)> ended{};
   };
-  /// Connects and says hello. A second SIGTERM ends the process. A worker or server that is to be taken away and has
-  /// not been told to leave in time is told so here.
+  /// Connects and says hello. SIGTERM is a notice, another one changes nothing. A worker or server that is to be taken
+  /// away and has not been told to leave in time is told so here.
   explicit Line(Options options);
   /// Says what is still to be said.
   ~Line();

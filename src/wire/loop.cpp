@@ -7,6 +7,7 @@
 #include <asio/signal_set.hpp>
 #include <asio/steady_timer.hpp>
 #include <chrono>
+#include <csignal>
 #include <utility>
 
 namespace mayfly {
@@ -51,6 +52,7 @@ struct SignalWatch::Parts : std::enable_shared_from_this<Parts> {
   Parts(Loop& loop, std::function<void(int)> todo) : signals(loop.parts().context), call(std::move(todo)) {}
   asio::signal_set signals;
   std::function<void(int)> call;
+  sigset_t let_through{};  ///< were blocked before
   bool over = false;
 
   void wait() {
@@ -64,10 +66,18 @@ struct SignalWatch::Parts : std::enable_shared_from_this<Parts> {
 
 SignalWatch::SignalWatch(Loop& loop, std::initializer_list<int> signals, std::function<void(int)> call)
     : parts_(std::make_shared<Parts>(loop, std::move(call))) {
-  for (const int signal : signals) parts_->signals.add(signal);
+  sigset_t blocked;
+  ::pthread_sigmask(SIG_BLOCK, nullptr, &blocked);
+  sigemptyset(&parts_->let_through);
+  for (const int signal : signals) {
+    parts_->signals.add(signal);
+    if (sigismember(&blocked, signal) == 1) sigaddset(&parts_->let_through, signal);
+  }
   parts_->wait();
+  ::pthread_sigmask(SIG_UNBLOCK, &parts_->let_through, nullptr);
 }
 SignalWatch::~SignalWatch() {
+  ::pthread_sigmask(SIG_BLOCK, &parts_->let_through, nullptr);
   parts_->over = true;
   parts_->signals.clear();
   parts_->signals.cancel();

@@ -117,7 +117,8 @@ class Listener {
 Result<std::unique_ptr<Link>> connect(Loop& loop, const std::string& host, std::uint16_t port,
                                       const Credentials& credentials, Seconds patience);
 
-/// Calls for each of these signals until destroyed.
+/// Calls for each of these signals until destroyed. Where they are blocked they are let through for that time, to the
+/// thread that makes and destroys it: one that came before is not lost, and one that comes after does not kill.
 class SignalWatch {
  public:
   SignalWatch(Loop& loop, std::initializer_list<int> signals, std::function<void(int)> call);

@@ -98,6 +98,24 @@ TEST(SignalWatch, CallsEveryTime) {
   EXPECT_EQ(calls, 2);
 }
 
+TEST(SignalWatch, HearsWhatCameBeforeAndLeavesNoGapBehind) {
+  sigset_t blocked;
+  sigemptyset(&blocked);
+  sigaddset(&blocked, SIGUSR1);
+  ASSERT_EQ(::pthread_sigmask(SIG_BLOCK, &blocked, nullptr), 0);
+  ::raise(SIGUSR1);
+  Loop loop;
+  {
+    SignalWatch watch(loop, {SIGUSR1}, [&](int) { loop.stop(); });
+    run(loop);
+  }
+  ::raise(SIGUSR1);  // would end this process
+  int signal = 0;
+  EXPECT_EQ(::sigwait(&blocked, &signal), 0);
+  EXPECT_EQ(signal, SIGUSR1);
+  ::pthread_sigmask(SIG_UNBLOCK, &blocked, nullptr);
+}
+
 TEST(DescriptorWatch, CallsWhenAProcessHasEnded) {
   const pid_t child = ::fork();
   if (child == 0) {

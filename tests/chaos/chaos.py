@@ -12,13 +12,15 @@ import tempfile
 import time
 
 import data
+import folders
 import network
 import notices
 import served
+import signals
 import strangers
 from harness import DIGITS_JOB, HANG_S, TALLY, Failure, Run, Skipped, read_text
 
-CASES = served.CASES | strangers.CASES | notices.CASES | data.CASES
+CASES = served.CASES | signals.CASES | strangers.CASES | notices.CASES | data.CASES | folders.CASES
 
 
 def case(function):

@@ -164,6 +164,21 @@ def killed_run_says_so_and_goes_on(place):
     expect(summary["samples_repeated"] == summary["samples_skipped"] == 0, f"{summary}")
 
 
+def resume_without_its_store_is_refused(place):
+    place.detached()
+    place.wait("a checkpoint", lambda: place.status()["checkpoint"])
+    place.call("stop", place.out)
+    for name in os.listdir(place.out):
+        if name.startswith("state.db"):
+            os.remove(f"{place.out}/{name}")
+    kept = sorted(os.listdir(f"{place.out}/checkpoints"))
+    newest = os.path.realpath(f"{place.out}/checkpoints/latest")
+    refused = place.call("resume", place.out, code=2)
+    expect(newest in refused.stderr and "state.db: is missing" in refused.stderr, refused.stderr)
+    expect(sorted(os.listdir(f"{place.out}/checkpoints")) == kept, "checkpoints were touched")
+    expect(not os.path.exists(f"{place.out}/state.db"), "a store was made")
+
+
 def reused_number_is_not_signalled(place):
     place.detached()
     place.committed(1000)
@@ -203,6 +218,7 @@ CASES = {
     run_that_ends_is_followed_to_its_end: 4,
     follower_survives_the_controller: 1_000_000,
     killed_run_says_so_and_goes_on: 1_000_000,
+    resume_without_its_store_is_refused: 1_000_000,
     reused_number_is_not_signalled: 1_000_000,
     what_fails_at_once_is_told_by_the_parent: 1,
 }

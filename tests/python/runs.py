@@ -11,6 +11,7 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "chaos"))
+import signals
 from harness import COUNT_JOB, HANG_S, Failure, Run, Skipped, alive, read_bytes, read_text
 
 PACKAGE = os.path.join(HERE, "..", "..", "python")
@@ -169,6 +170,11 @@ def a_notice(runs):
     logs = "".join(read_text(f"{run.out}/logs/{name}") for name in os.listdir(f"{run.out}/logs"))
     if "notice: " not in logs:
         raise Failure("mayfly.notice() said nothing")
+
+
+@case
+def sigterm_to_everybody(runs):
+    signals.told_again_and_again(runs.start(epochs=None, checkpoint="every: 1h"))
 
 
 @case

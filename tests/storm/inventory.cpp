@@ -148,7 +148,8 @@ void Inventory::wrote(Seconds now, const Letter& letter) {
   const bool hands_over = form != nullptr && form->rank == form->source;
   const bool works = (form != nullptr && !hands_over) || std::holds_alternative<Attach>(letter.message);
   const auto notice = notices_.find(letter.to);
-  account_.require(!works || notice == notices_.end() || now - notice->second.time < Seconds(3),
+  // Where the run has been told to stop, those who go stand together to save it.
+  account_.require(!works || signal_ || notice == notices_.end() || now - notice->second.time < Seconds(3),
                    "w{} said {} s ago that it will be taken, and is to work", letter.to,
                    works && notice != notices_.end() ? (now - notice->second.time).count() : 0);
 }

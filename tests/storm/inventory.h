@@ -28,7 +28,7 @@ class Inventory {
   void greeted(Seconds now, int launch, WorkerId worker);
   void heard(Seconds now, WorkerId worker, const FromMember& message);
   void closed(WorkerId worker);
-  void signalled(Seconds now) { signal_ = now; }
+  void signalled(Seconds now) { signal_ = signal_.value_or(now); }
 
   // What it wants done.
 

@@ -131,7 +131,8 @@ bool tell(Session& session, Seconds now, std::string_view what) {
   const std::string_view kind = next_word(what);
   if (kind == "begin") return session.begin(now), true;
   if (kind == "pass") return session.pass(now), true;
-  if (kind == "signal") return session.signal(now), true;
+  if (kind == "signal")
+    return session.signal(now, what == "interrupt" ? Session::Signal::interrupt : Session::Signal::terminate), true;
   const bool of_one = kind == "connected" || kind == "hear" || kind == "closed";
   const WorkerId worker = of_one ? static_cast<WorkerId>(parse_integer(next_word(what)).value_or(0)) : 0;
   if (kind == "closed") return session.closed(now, worker), true;

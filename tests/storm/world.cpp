@@ -8,6 +8,8 @@ namespace mayfly::storm {
 namespace {
 
 constexpr Seconds kStorm{40};
+/// From SIGTERM to SIGKILL.
+constexpr Seconds kWindow{30};
 /// Everything that a storm has broken is mended by then, and the rest is trained.
 constexpr Seconds kCalm{900};
 /// What the storm has broken is known by then.
@@ -148,6 +150,22 @@ void World::notify_one() {
   if (!rng_.chance(0.1)) agenda_.after(left, [victim] { victim->die(); });
 }
 
+/// As a scheduler does: without patience, and often to everybody, who is killed when its time is over.
+void World::shut_down() {
+  for (const Seconds later : {Seconds(0), Seconds(0.003), Seconds(1.5), Seconds(4)}) {
+    agenda_.after(later, [this] {
+      if (session_ && !over_) inventory_.signalled(session_time());
+      tell([] { return "signal terminate"; },
+           [](Session& session, Seconds now) { session.signal(now, Session::Signal::terminate); });
+    });
+  }
+  if (rng_.chance(0.5)) return;
+  for (const auto& puppet : puppets_) {
+    agenda_.after(Seconds(0.02 * rng_.uniform()), [it = puppet.get()] { it->notice(kWindow); });
+    agenda_.after(kWindow, [it = puppet.get()] { it->die(); });
+  }
+}
+
 void World::freeze_one() {
   // Some never come back.
   if (Puppet* victim = some_puppet()) victim->freeze(rng_.chance(0.1) ? 10 * kCalm : Seconds(rng_.exponential(6)));
@@ -250,11 +268,7 @@ StormRun World::run() {
   engine_.set(engine_storm_);
   schedule_storm(kStorm);
   start_session();
-  if (signal_)
-    agenda_.at(*signal_, [this] {
-      if (session_ && !over_) inventory_.signalled(session_time());
-      tell([] { return "signal"; }, [](Session& session, Seconds now) { session.signal(now); });
-    });
+  if (signal_) agenda_.at(*signal_, [this] { shut_down(); });
   while (account_.broken().empty() && !over_ && agenda_.next(kStorm)) {
   }
   weather_ = {};

@@ -115,6 +115,7 @@ class World {
   void kill_one();
   void notify_one();
   void freeze_one();
+  void shut_down();
   Puppet* some_puppet();
   void check_end();
   void check_complete();
