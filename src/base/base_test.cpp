@@ -151,6 +151,15 @@ TEST(Documents, AnAliasIsACopy) {
   EXPECT_EQ(root->find("b")->find("y")->items.size(), 2u);
 }
 
+TEST(Documents, WholeNumbersGoUpToABillionItself) {
+  const auto read = [](const std::string& text) {
+    return read_document("n: " + text, "n.yaml", "", [](Section& root) { return root.integer("n"); });
+  };
+  EXPECT_EQ(read("1000000000").value_or(-1), 1'000'000'000);
+  EXPECT_EQ(message(read("1000000001")), "n.yaml:1: n: '1000000001', want a whole number up to 10^9");
+  EXPECT_EQ(message(read("2.5")), "n.yaml:1: n: '2.5', want a whole number up to 10^9");
+}
+
 TEST(Files, AreWrittenWholeOrNotAtAll) {
   const auto folder = std::filesystem::temp_directory_path() / ("mayfly-files-" + std::to_string(::getpid()));
   std::filesystem::create_directories(folder);

@@ -148,7 +148,7 @@ std::optional<int> Section::maybe_integer(std::string_view key, Range range) {
   const auto number = checked_number(*value, key, range);
   if (!number) return {};
   constexpr double kMost = 1e9;
-  if (*number != static_cast<double>(static_cast<long long>(*number < kMost ? *number : 0)) || *number > kMost) {
+  if (*number > kMost || *number != std::trunc(*number)) {
     reject(key, fmt::format("{}, want a whole number up to 10^9", shown(*value)));
     return {};
   }
