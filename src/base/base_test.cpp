@@ -160,6 +160,18 @@ TEST(Documents, WholeNumbersGoUpToABillionItself) {
   EXPECT_EQ(message(read("2.5")), "n.yaml:1: n: '2.5', want a whole number up to 10^9");
 }
 
+TEST(Printable, ShowsWhatATerminalWouldObey) {
+  EXPECT_EQ(printable("a\tb\n\x1b[31mred\r\x07\x7f"), "a\tb\n\\x1b[31mred\\x0d\\x07\\x7f");
+  EXPECT_EQ(printable("gr\u00fc\u00dfe \U0001f40c"), "gr\u00fc\u00dfe \U0001f40c");
+  EXPECT_EQ(printable("\u009b2J"), "\\xc2\\x9b2J");
+  EXPECT_EQ(printable("\x9b"
+                      "2J\xff"
+                      "fine"),
+            "\\x9b2J\\xfffine");
+  EXPECT_EQ(printable(std::string_view("\0", 1)), "\\x00");
+  EXPECT_EQ(printable(""), "");
+}
+
 TEST(Files, AreWrittenWholeOrNotAtAll) {
   const auto folder = std::filesystem::temp_directory_path() / ("mayfly-files-" + std::to_string(::getpid()));
   std::filesystem::create_directories(folder);
