@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "base/file.h"
+#include "base/untrusted.h"
 #include "cli/command.h"
 #include "cli/detach.h"
 #include "cli/run_setup.h"
@@ -143,8 +144,9 @@ int run(const StartFlags& options) {
 
 int resume(const StartFlags& options) {
   const std::filesystem::path directory(options.directory);
-  const auto text = load_text(directory / "request.json");
+  const auto text = load_own_text(directory / "request.json");
   if (!text) return bad_input({fmt::format("{}: no run here: {}", options.directory, text.error().message)});
+  if (const auto own = check_own_folder(directory); !own) return bad_input(own.error());
   const auto flags = RunFlags::parse(*text, (directory / "request.json").string());
   if (!flags) return bad_input(flags.error());
   const auto lock = RunLock::take(directory);

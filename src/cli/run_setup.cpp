@@ -14,6 +14,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "base/untrusted.h"
 #include "cli/command.h"
 #include "cli/emulate.h"
 #include "cli/plan_text.h"
@@ -332,7 +333,7 @@ Result<std::variant<std::unique_ptr<RunSetup>, NoPlan>> set_up(const RunFlags& f
   std::error_code error;
   inputs.job_file = std::filesystem::absolute(flags.job, error);
   // A run that goes on does what it was told at first, whatever has become of the file since.
-  const auto text = load_text(directory.empty() ? inputs.job_file : directory / "job.yaml");
+  const auto text = directory.empty() ? load_text(inputs.job_file) : load_own_text(directory / "job.yaml");
   if (!text) return unexpected(text.error());
   inputs.job_text = *text;
   auto spec = parse_job(*text, flags.job);
