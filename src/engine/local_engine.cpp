@@ -17,7 +17,9 @@
 #include "base/cpu.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "base/untrusted.h"
 #include "engine/process.h"
+#include "engine/tagged.h"
 
 namespace mayfly {
 namespace {
@@ -26,7 +28,6 @@ namespace {
 constexpr Seconds kUsualStart{30};
 constexpr Seconds kScriptStart{300};
 constexpr std::size_t kTail = 2000;
-constexpr std::string_view kTag = "MAYFLY_MACHINE=";
 
 Ending ending_of(int status) {
   using Kind = Ending::Kind;
@@ -49,31 +50,6 @@ void use_cores(const std::vector<int>& cores) {
   CPU_ZERO(&set);
   for (const int core : cores) CPU_SET(static_cast<std::size_t>(core), &set);
   ::sched_setaffinity(0, sizeof set, &set);
-}
-
-/// A machine is a process and what it has started.
-void signal_group(pid_t pid, int signal) {
-  if (::kill(-pid, signal) != 0) ::kill(pid, signal);
-}
-
-/// Launch and process of every machine with this tag. Children of a machine have its environment too, but only the
-/// machine leads a process group.
-std::map<int, pid_t> tagged(const std::string& run) {
-  std::map<int, pid_t> found;
-  const std::string wanted = std::string(kTag) + run + "-";
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
-    const auto pid = parse_integer(entry.path().filename().string());
-    if (!pid || ::getpgid(static_cast<pid_t>(*pid)) != *pid) continue;
-    const auto text = load_text(entry.path() / "environ");
-    if (!text) continue;
-    for (const std::string_view word : split(*text, '\0')) {
-      if (!word.starts_with(wanted)) continue;
-      if (const auto launch = parse_integer(word.substr(wanted.size())))
-        found[static_cast<int>(*launch)] = static_cast<pid_t>(*pid);
-    }
-  }
-  return found;
 }
 
 Seconds age_of(long long started_ticks) {
@@ -112,7 +88,7 @@ std::filesystem::path LocalEngine::log(int launch) const {
 }
 
 std::string LocalEngine::tail(int launch) const {
-  const auto text = load_text(log(launch));
+  const auto text = load_own_text(log(launch));
   return !text ? "" : text->size() > kTail ? text->substr(text->size() - kTail) : *text;
 }
 
@@ -221,12 +197,12 @@ void LocalEngine::become(int berth, const Order& order, const std::string& log_f
   sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
   for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) ::signal(signal, SIG_DFL);
-  const int log = ::open(log_file.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
+  const auto log = open_own_file(log_file, O_WRONLY | O_CREAT | O_APPEND);
   const int nothing = ::open("/dev/null", O_RDONLY);
-  if (log < 0 || nothing < 0) return;
+  if (!log || nothing < 0) return;
   ::dup2(nothing, STDIN_FILENO);
-  ::dup2(log, STDOUT_FILENO);
-  ::dup2(log, STDERR_FILENO);
+  ::dup2(log->descriptor(), STDOUT_FILENO);
+  ::dup2(log->descriptor(), STDERR_FILENO);
   const auto allowed = allowed_cores();
   int threads = 1;
   // A server waits most of the time, and answers the worker that asks: any core will do. So it is with a share of a
@@ -243,7 +219,7 @@ void LocalEngine::become(int berth, const Order& order, const std::string& log_f
     ::setenv(setting.name.c_str(), setting.value.c_str(), ours ? 1 : 0);
   }
   ::setenv("MAYFLY_TOKEN", options_.token.c_str(), 1);
-  ::setenv("MAYFLY_MACHINE", fmt::format("{}-{}", options_.run, launch).c_str(), 1);
+  tag_this_process(options_.run, order.launch);
   if (!limit_this_process(role.limits)) return;
   const auto& life = role.limits.lifetime;
   const Seconds notice = life ? std::min(options_.notice, hand_over_time(*life) / 2) : options_.notice;
@@ -285,8 +261,7 @@ void LocalEngine::reap(int launch) {
   const auto found = processes_.find(launch);
   if (found == processes_.end()) return;
   int status = 0;
-  // What a script has left behind; the number is its own until the dead process is waited for.
-  if (options_.script) ::kill(-found->second.pid, SIGKILL);
+  if (options_.script) end_leftovers(launch, found->second.pid);
   // An adopted process is another's child: how it ended is not known here.
   const bool child = ::waitpid(found->second.pid, &status, WNOHANG) == found->second.pid;
   Ending ending = child ? ending_of(status) : Ending{.how = "ended"};
@@ -295,6 +270,14 @@ void LocalEngine::reap(int launch) {
   kills_.erase(launch);
   see({.launch = launch, .stage = Sighting::Stage::gone, .ending = std::move(ending)});
   fill_room();
+}
+
+/// What a script has left behind; the number is its own until the dead process is waited for.
+void LocalEngine::end_leftovers(int launch, pid_t machine) const {
+  ::kill(-machine, SIGKILL);
+  for (const Tagged& process : tagged(options_.run)) {
+    if (process.launch == launch && process.pid != machine) signal_group(process.pid, SIGKILL);
+  }
 }
 
 void LocalEngine::tell(int launch) {
@@ -315,27 +298,30 @@ void LocalEngine::end(int launch) {
 
 void LocalEngine::sweep() {
   while (!waiting_.empty()) end(waiting_.front().launch);
-  for (const auto& [launch, pid] : tagged(options_.run)) signal_group(pid, SIGKILL);
+  for (const Tagged& process : tagged(options_.run)) signal_group(process.pid, SIGKILL);
 }
 
 void LocalEngine::adopt(std::span<const Order> kept) {
-  auto there = tagged(options_.run);
+  const auto there = tagged(options_.run);
   int berth = 0;
   for (const Order& order : kept) {
-    const auto found = there.extract(order.launch);
-    if (found.empty()) {
+    const auto found = std::ranges::find_if(
+        there, [&](const Tagged& process) { return process.launch == order.launch && process.machine; });
+    if (found == there.end()) {
       see({.launch = order.launch,
            .stage = Sighting::Stage::gone,
            .ending = Ending{.how = "ended while nobody looked"}});
       continue;
     }
-    watch(order.launch, {.pid = found.mapped(),
-                         .started = start_ticks(found.mapped()),
+    watch(order.launch, {.pid = found->pid,
+                         .started = start_ticks(found->pid),
                          .berth = order.role.server ? -1 : berth++,
                          .role = order.role});
     if (feels_weather(order.role)) await_prices(order.role);
   }
-  for (const auto& [launch, pid] : there) signal_group(pid, SIGKILL);
+  for (const Tagged& process : there) {
+    if (!processes_.contains(process.launch)) signal_group(process.pid, SIGKILL);
+  }
 }
 
 pid_t LocalEngine::pid(int launch) const {
