@@ -200,6 +200,8 @@ void add_run(CLI::App& program, int& code) {
   verb->add_flag("--private-network", flags.private_network,
                  "only machines of yours reach that network: workers may send each other gradients, which travel "
                  "without encryption or proof of who sends them");
+  verb->add_flag("--trust", flags.trust,
+                 "load a TorchScript model that belongs to another user: it is a program and may do what you may");
   verb->add_option("--engine", flags.engine, "local: start workers and servers here; none: they come by themselves")
       ->capture_default_str();
   verb->add_option("--orphan-after", flags.orphan_after,

@@ -144,6 +144,7 @@ void Runner::make_engine(const std::string& token, const std::string& tag) {
       .speed = inputs_.speed,
       .now = [this] { return now(); },
       .seed = inputs_.seed};
+  if (inputs_.trust) options.arguments.emplace_back("--trust");
   if (inputs_.weather) options.weather = capped(*inputs_.weather, inputs_.workers);
   const auto seen = [this](const Sighting& sight) {
     session_->seen(now(), sight);

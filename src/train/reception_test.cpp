@@ -20,11 +20,9 @@ namespace {
 /// Says hello to who is let in.
 struct Door {
   explicit Door(const Credentials& credentials = support::known())
-      : reception(Reception::open({.credentials = credentials},
-                                  [](Guest& guest) {
-                                    return guest.link.send({.kind = DataHeader::Kind::welcome});
-                                  })
-                      .value()) {}
+      : reception(Reception::open({.credentials = credentials}, [](Guest& guest) {
+                    return guest.link.send({.kind = DataHeader::Kind::welcome});
+                  }).value()) {}
   std::unique_ptr<Reception> reception;
 };
 
