@@ -16,6 +16,8 @@ namespace mayfly {
 /// One value of a YAML or JSON file (JSON is read as the YAML it is), with the line it stands on.
 struct Value {
   enum class Kind { null, scalar, list, map };
+  /// For messages: the beginning of a scalar, or what it is instead.
+  std::string shown(const Value& value);
   Kind kind = Kind::null;
   int line = 0;
   bool quoted = false;

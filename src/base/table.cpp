@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/text.h"
 
 namespace mayfly {
 
@@ -17,6 +18,7 @@ Table::Table(std::vector<std::string> headings) : headings_(std::move(headings))
 
 void Table::add(std::vector<std::string> cells) {
   MAYFLY_CHECK(cells.size() == headings_.size(), "one cell per heading");
+  for (std::string& cell : cells) cell = printable(cell);
   rows_.push_back(std::move(cells));
 }
 

@@ -41,6 +41,25 @@ std::size_t valid_utf8(std::string_view text) {
   return text.size();
 }
 
+std::string printable(std::string_view text) {
+  std::string shown;
+  const auto escape = [&](std::string_view bytes) {
+    for (const char c : bytes) shown += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+  };
+  for (std::size_t valid = 0; !text.empty();) {
+    if (valid == 0) valid = valid_utf8(text);
+    const auto byte = static_cast<unsigned char>(text[0]);
+    // U+0080 to U+009F are control characters too, two bytes each.
+    const bool high = valid > 1 && byte == 0xc2 && static_cast<unsigned char>(text[1]) < 0xa0;
+    const bool low = (byte < 0x20 && byte != '\n' && byte != '\t') || byte == 0x7f;
+    const std::size_t size = high ? 2 : 1;
+    valid == 0 || high || low ? escape(text.substr(0, size)) : static_cast<void>(shown += text[0]);
+    text.remove_prefix(size);
+    valid -= std::min(valid, size);
+  }
+  return shown;
+}
+
 std::optional<double> parse_number(std::string_view text) {
   if (text.starts_with('+')) text.remove_prefix(1);
   double value = 0;

@@ -14,6 +14,10 @@ namespace mayfly {
 std::string_view trimmed(std::string_view text);
 std::vector<std::string_view> split(std::string_view text, char separator);
 
+/// For a terminal: control characters other than line end and tab, and bytes that are no UTF-8, as `\\x1b`. What a file
+/// holds may not move the cursor, set the window's title or hide a line.
+std::string printable(std::string_view text);
+
 /// Where a text stops being UTF-8; its size if it is valid to the end.
 std::size_t valid_utf8(std::string_view text);
 

@@ -1,10 +1,12 @@
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <cstdio>
 #include <memory>
 #include <thread>
 
+#include "base/text.h"
 #include "cli/command.h"
 #include "cli/status_text.h"
 #include "status/story.h"
@@ -57,7 +59,7 @@ class Printer {
       const auto words = journal_ ? story_line(line) : line;
       if (!words) continue;
       if (journal_ && ++told_ <= again_) continue;
-      fmt::print("{}\n", *words);
+      fmt::print("{}\n", terminal_ ? printable(*words) : *words);
     }
     std::fflush(stdout);
   }
@@ -65,6 +67,7 @@ class Printer {
  private:
   LineTail tail_;
   bool journal_;
+  bool terminal_ = ::isatty(STDOUT_FILENO) != 0;
   std::size_t told_ = 0;
   std::size_t again_ = 0;  ///< lines of the journal that were printed before it was written anew
 };

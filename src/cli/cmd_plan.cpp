@@ -134,7 +134,8 @@ Result<Question> question_of(const PlanFlags& options) {
   constexpr double kUnset = -1;
   question.request.target = ForSteps{kUnset};
   if (!options.job.empty()) {
-    const auto job = load_job(options.job);
+    const auto text = load_text(options.job);
+    const auto job = text ? parse_job(*text, options.job) : unexpected(text.error());
     if (!job) return unexpected(job.error());
     apply_job(*job, options.job, question);
     measurable = job->train && !job->train->model.is_script();

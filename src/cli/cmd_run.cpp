@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "base/file.h"
+#include "base/untrusted.h"
 #include "cli/command.h"
 #include "cli/detach.h"
 #include "cli/run_setup.h"
@@ -163,8 +164,9 @@ int run(const StartFlags& options) {
 
 int resume(const StartFlags& options) {
   const std::filesystem::path directory(options.directory);
-  const auto text = load_text(directory / "request.json");
+  const auto text = load_own_text(directory / "request.json");
   if (!text) return bad_input({fmt::format("{}: no run here: {}", options.directory, text.error().message)});
+  if (const auto own = check_own_folder(directory); !own) return bad_input(own.error());
   const auto flags = RunFlags::parse(*text, (directory / "request.json").string());
   if (!flags) return bad_input(flags.error());
   const auto lock = RunLock::take(directory);
@@ -220,6 +222,8 @@ void add_run(CLI::App& program, int& code) {
   verb->add_flag("--private-network", flags.private_network,
                  "only machines of yours reach that network: workers may send each other gradients, which travel "
                  "without encryption or proof of who sends them");
+  verb->add_flag("--trust", flags.trust,
+                 "load a TorchScript model that belongs to another user: it is a program and may do what you may");
   verb->add_option("--engine", flags.engine, "local: start workers and servers here; none: they come by themselves")
       ->capture_default_str();
   verb->add_option("--orphan-after", flags.orphan_after,

@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "base/text.h"
 #include "cli/command.h"
 #include "cli/status_text.h"
 
@@ -22,7 +23,7 @@ int list_runs(bool json) {
   const auto views = view_runs(kRuns);
   if (!views) return bad_input(views.error());
   if (!json) {
-    fmt::print("{}", views->empty() ? fmt::format("no runs in {}\n", kRuns) : runs_text(*views));
+    fmt::print("{}", views->empty() ? fmt::format("no runs in {}\n", kRuns) : printable(runs_text(*views)));
     return kDone;
   }
   Json list = Json::array();
@@ -38,7 +39,7 @@ int status(const StatusFlags& options) {
   if (options.json) {
     print_json(run_json(*view));
   } else {
-    fmt::print("{}", run_text(*view));
+    fmt::print("{}", printable(run_text(*view)));
   }
   return kDone;
 }

@@ -27,6 +27,7 @@ struct WorkerFlags {
   std::string interface = "auto";
   std::string role = "worker";
   int launch = -1;
+  bool trust = false;
   std::vector<std::string> command{};
 };
 
@@ -122,6 +123,7 @@ int worker(const WorkerFlags& options) {
   if (!program) return bad_input(program.error());
   std::vector<std::string> words{program->string(), options.role, "--join",    options.join,
                                  "--interface",     *interface,   "--notices", std::string(name(service->cloud))};
+  if (options.trust) words.emplace_back("--trust");
   if (options.launch >= 0) words.insert(words.end(), {"--slot", std::to_string(options.launch)});
   if (!options.machine_name.empty()) words.insert(words.end(), {"--machine-name", options.machine_name});
   return become(std::move(words));
@@ -141,6 +143,8 @@ void add_worker(CLI::App& program, int& code) {
                    "this machine's name in Azure's scheduled events (default: the service is asked)");
   verb->add_option("--token-file", options->token_file,
                    "file with the run's token, DIR/token; otherwise MAYFLY_TOKEN holds it");
+  verb->add_flag("--trust", options->trust,
+                 "load a TorchScript model that belongs to another user: it is a program and may do what you may");
   verb->add_option("--interface", options->interface,
                    "network interface towards the others; auto: the one that leads to the controller")
       ->capture_default_str();

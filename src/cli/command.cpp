@@ -8,6 +8,8 @@
 #include <cmath>
 #include <cstdio>
 
+#include "base/text.h"
+
 namespace mayfly::cli {
 namespace fs = std::filesystem;
 
@@ -17,10 +19,11 @@ namespace {
 std::string one_line(const std::string& text) {
   constexpr std::size_t kMost = 800;
   std::string line;
-  for (const char c : text.substr(0, kMost)) {
-    const auto byte = static_cast<unsigned char>(c);
-    line += byte < 0x20 || byte == 0x7f ? fmt::format("\\x{:02x}", byte) : std::string(1, c);
-  }
+  // Not in the middle of a character.
+  const std::string_view beginning = std::string_view(text).substr(0, kMost);
+  const auto whole = text.size() > kMost && valid_utf8(text) > kMost ? valid_utf8(beginning) : beginning.size();
+  for (const char c : printable(beginning.substr(0, whole)))
+    line += c == '\n' ? "\\x0a" : c == '\t' ? "\\x09" : std::string(1, c);
   return text.size() > kMost ? line + "..." : line;
 }
 

@@ -12,6 +12,7 @@
 #include <fstream>
 #include <thread>
 
+#include "base/file.h"
 #include "cli/command.h"
 #include "status/status.h"
 
@@ -50,11 +51,12 @@ bool stands(const DetachOptions& options, const ProcessId& front) {
 
 Detached detach(const DetachOptions& options, const std::function<int()>& work) {
   const auto path = options.directory / "run.log";
-  const int log = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-  if (log < 0) {
-    fmt::print(stderr, "mayfly: {}: cannot write: {}\n", path.string(), std::strerror(errno));
+  auto file = open_own_file(path, O_WRONLY | O_CREAT | O_APPEND, 0666);
+  if (!file) {
+    fmt::print(stderr, "mayfly: {}\n", file.error().message);
     return {.code = kFailed};
   }
+  const int log = file->release();
   const off_t from = ::lseek(log, 0, SEEK_END);
   std::fflush(stdout);
   std::fflush(stderr);

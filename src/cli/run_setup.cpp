@@ -14,6 +14,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "base/untrusted.h"
 #include "cli/command.h"
 #include "cli/emulate.h"
 #include "cli/plan_text.h"
@@ -303,6 +304,7 @@ Json RunFlags::json() const {
   Json json{{"format", "mayfly-request/1"},
             {"workers", workers ? Json(*workers) : Json()},
             {"private_network", private_network},
+            {"trust", trust},
             {"seed", seed}};
   RunFlags copy = *this;
   for (const auto& [key, text] : copy.texts()) json[key] = *text;
@@ -321,6 +323,7 @@ Result<RunFlags> RunFlags::parse(const std::string& text, const std::string& fil
   }
   if (json.contains("workers") && json["workers"].is_number_integer()) flags.workers = json["workers"].get<int>();
   flags.private_network = json.value("private_network", Json()) == true;
+  flags.trust = json.value("trust", Json()) == true;
   if (json.contains("seed") && json["seed"].is_number_unsigned()) flags.seed = json["seed"].get<std::uint64_t>();
   return flags;
 }
@@ -332,7 +335,7 @@ Result<std::variant<std::unique_ptr<RunSetup>, NoPlan>> set_up(const RunFlags& f
   std::error_code error;
   inputs.job_file = std::filesystem::absolute(flags.job, error);
   // A run that goes on does what it was told at first, whatever has become of the file since.
-  const auto text = load_text(directory.empty() ? inputs.job_file : directory / "job.yaml");
+  const auto text = directory.empty() ? load_text(inputs.job_file) : load_own_text(directory / "job.yaml");
   if (!text) return unexpected(text.error());
   inputs.job_text = *text;
   auto spec = parse_job(*text, flags.job);
@@ -341,6 +344,7 @@ Result<std::variant<std::unique_ptr<RunSetup>, NoPlan>> set_up(const RunFlags& f
   inputs.spec = *std::move(spec);
   inputs.seed = flags.seed;
   inputs.supervised = true;
+  inputs.trust = flags.trust;
   auto program = train_program();
   if (!program) return unexpected(program.error());
   inputs.program = *program;

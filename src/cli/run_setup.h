@@ -29,6 +29,7 @@ struct RunFlags {
   std::string lifetime{};
   std::string notices = "none";
   bool private_network = false;
+  bool trust = false;
   std::optional<int> workers{};
   std::uint64_t seed = 1;
   TraceFlags trace_flags{};

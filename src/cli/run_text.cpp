@@ -61,12 +61,12 @@ std::string summary_text(const RunSummary& summary, const JobSpec& job) {
                         summary.samples_redone);
   for (const std::string& promise : summary.missed) text += fmt::format("promise missed: {}\n", promise);
   text += fmt::format("weights: {}\n", summary.checkpoint.empty() ? "none" : summary.checkpoint);
-  return text;
+  return printable(text);
 }
 
 void RunScreen::say(const std::string& text) {
   if (terminal_ && !line_.empty()) fmt::print(stderr, "\r\033[K");
-  fmt::print(stderr, "{}\n", text);
+  fmt::print(stderr, "{}\n", terminal_ ? printable(text) : text);
   if (terminal_ && !line_.empty()) fmt::print(stderr, "{}", line_);
   std::fflush(stderr);
 }

@@ -6,8 +6,8 @@
 #include <chrono>
 #include <thread>
 
-#include "base/file.h"
 #include "base/text.h"
+#include "base/untrusted.h"
 #include "drill/drill_parts.h"
 #include "engine/process.h"
 #include "notice/mock.h"
@@ -72,7 +72,7 @@ void await_commit(const DrillRequest& request, Seconds from, Seconds settled, bo
   const auto start = Clock::now();
   const double before = report.committed_after;
   while (true) {
-    const Aftermath seen = aftermath(load_text(request.directory / "journal.jsonl").value_or(""), from, settled);
+    const Aftermath seen = aftermath(load_own_text(request.directory / "journal.jsonl").value_or(""), from, settled);
     report.committed_after = seen.committed;
     report.samples_redone = seen.redone;
     report.longest_pause = seen.longest_pause;
@@ -110,7 +110,7 @@ Result<DrillReport> drill(const DrillRequest& request, const std::function<void(
   const Seconds from(answer->time_s);
   const Seconds settled = from + since(noticed);
   report.committed_after =
-      aftermath(load_text(request.directory / "journal.jsonl").value_or(""), from, settled).committed;
+      aftermath(load_own_text(request.directory / "journal.jsonl").value_or(""), from, settled).committed;
   await_commit(request, from, settled, controller, report);
   return report;
 }

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "base/file.h"
 #include "base/overloaded.h"
 #include "base/text.h"
+#include "base/untrusted.h"
 #include "control/event.h"
 #include "engine/process.h"
 #include "wire/loop.h"
@@ -18,9 +18,9 @@ constexpr Seconds kConnect{2};
 constexpr Seconds kAnswer{10};
 
 Result<Json> processes_in(const std::filesystem::path& directory) {
-  const auto text = load_text(directory / "processes.json");
+  const auto text = load_own_text(directory / "processes.json");
   if (!text) return fail("{}: no run here: {}", directory.string(), text.error().message);
-  Json json = Json::parse(*text, nullptr, false);
+  Json json = parsed_json(*text);
   if (!json.is_object()) return fail("{}: want what a run writes", (directory / "processes.json").string());
   return json;
 }
@@ -45,7 +45,7 @@ std::vector<DrillVictim> living(const Json& processes, const char* kind) {
 
 /// "HOST:PORT" of DIR/address.
 Result<std::pair<std::string, std::uint16_t>> address_in(const std::filesystem::path& directory) {
-  const auto text = load_text(directory / "address");
+  const auto text = load_own_text(directory / "address");
   if (!text) return unexpected(text.error());
   const std::string word(trimmed(*text));
   const auto colon = word.rfind(':');
@@ -77,7 +77,7 @@ Result<std::vector<DrillVictim>> drill_victims(const DrillRequest& request) {
 Result<Drilling> ask_controller(const std::filesystem::path& directory, const Drill& word) {
   const auto address = address_in(directory);
   if (!address) return unexpected(address.error());
-  const auto token = load_text(directory / "token");
+  const auto token = load_own_text(directory / "token");
   if (!token) return unexpected(token.error());
   const auto credentials = Credentials::from(trimmed(*token));
   if (!credentials) return fail("{}: {}", (directory / "token").string(), credentials.error().message);

@@ -17,8 +17,10 @@
 #include "base/cpu.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "base/untrusted.h"
 #include "engine/machine_process.h"
 #include "engine/process.h"
+#include "engine/tagged.h"
 
 namespace mayfly {
 namespace {
@@ -80,7 +82,7 @@ std::filesystem::path LocalEngine::log(int launch) const {
 }
 
 std::string LocalEngine::tail(int launch) const {
-  const auto text = load_text(log(launch));
+  const auto text = load_own_text(log(launch));
   return !text ? "" : text->size() > kTail ? text->substr(text->size() - kTail) : *text;
 }
 
@@ -190,12 +192,12 @@ void LocalEngine::become(int berth, const Order& order, const std::string& log_f
   sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
   for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) ::signal(signal, SIG_DFL);
-  const int log = ::open(log_file.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
+  const auto log = open_own_file(log_file, O_WRONLY | O_CREAT | O_APPEND);
   const int nothing = ::open("/dev/null", O_RDONLY);
-  if (log < 0 || nothing < 0) return;
+  if (!log || nothing < 0) return;
   ::dup2(nothing, STDIN_FILENO);
-  ::dup2(log, STDOUT_FILENO);
-  ::dup2(log, STDERR_FILENO);
+  ::dup2(log->descriptor(), STDOUT_FILENO);
+  ::dup2(log->descriptor(), STDERR_FILENO);
   const auto allowed = allowed_cores();
   int threads = 1;
   // A server waits most of the time, and answers the worker that asks: any core will do. So it is with a share of a
@@ -212,7 +214,7 @@ void LocalEngine::become(int berth, const Order& order, const std::string& log_f
     ::setenv(setting.name.c_str(), setting.value.c_str(), ours ? 1 : 0);
   }
   ::setenv("MAYFLY_TOKEN", options_.token.c_str(), 1);
-  ::setenv(kMachineTag, fmt::format("{}-{}", options_.run, launch).c_str(), 1);
+  tag_this_process(options_.run, order.launch);
   if (!limit_this_process(role.limits)) return;
   const auto& life = role.limits.lifetime;
   const Seconds notice = life ? std::min(options_.notice, hand_over_time(*life) / 2) : options_.notice;
@@ -254,8 +256,7 @@ void LocalEngine::reap(int launch) {
   const auto found = processes_.find(launch);
   if (found == processes_.end()) return;
   int status = 0;
-  // What a script has left behind; the number is its own until the dead process is waited for.
-  if (options_.script) ::kill(-found->second.pid, SIGKILL);
+  if (options_.script) end_leftovers(launch, found->second.pid);
   // An adopted process is another's child: how it ended is not known here.
   const bool child = ::waitpid(found->second.pid, &status, WNOHANG) == found->second.pid;
   Ending ending = child ? ending_of(status) : Ending{.how = "ended"};
@@ -264,6 +265,14 @@ void LocalEngine::reap(int launch) {
   kills_.erase(launch);
   see({.launch = launch, .stage = Sighting::Stage::gone, .ending = std::move(ending)});
   fill_room();
+}
+
+/// What a script has left behind; the number is its own until the dead process is waited for.
+void LocalEngine::end_leftovers(int launch, pid_t machine) const {
+  ::kill(-machine, SIGKILL);
+  for (const Tagged& process : tagged(options_.run)) {
+    if (process.launch == launch && process.pid != machine) signal_group(process.pid, SIGKILL);
+  }
 }
 
 void LocalEngine::tell(int launch) {
@@ -284,27 +293,30 @@ void LocalEngine::end(int launch) {
 
 void LocalEngine::sweep() {
   while (!waiting_.empty()) end(waiting_.front().launch);
-  for (const auto& [launch, pid] : tagged_machines(options_.run)) signal_group(pid, SIGKILL);
+  for (const Tagged& process : tagged(options_.run)) signal_group(process.pid, SIGKILL);
 }
 
 void LocalEngine::adopt(std::span<const Order> kept) {
-  auto there = tagged_machines(options_.run);
+  const auto there = tagged(options_.run);
   int berth = 0;
   for (const Order& order : kept) {
-    const auto found = there.extract(order.launch);
-    if (found.empty()) {
+    const auto found = std::ranges::find_if(
+        there, [&](const Tagged& process) { return process.launch == order.launch && process.machine; });
+    if (found == there.end()) {
       see({.launch = order.launch,
            .stage = Sighting::Stage::gone,
            .ending = Ending{.how = "ended while nobody looked"}});
       continue;
     }
-    watch(order.launch, {.pid = found.mapped(),
-                         .started = start_ticks(found.mapped()),
+    watch(order.launch, {.pid = found->pid,
+                         .started = start_ticks(found->pid),
                          .berth = order.role.server ? -1 : berth++,
                          .role = order.role});
     if (feels_weather(order.role)) await_prices(order.role);
   }
-  for (const auto& [launch, pid] : there) signal_group(pid, SIGKILL);
+  for (const Tagged& process : there) {
+    if (!processes_.contains(process.launch)) signal_group(process.pid, SIGKILL);
+  }
 }
 
 pid_t LocalEngine::pid(int launch) const {

@@ -26,7 +26,7 @@ struct ScriptCommand {
 };
 
 /// Machines as processes of this computer. Each carries the run's tag and its launch in its environment
-/// (MAYFLY_MACHINE=RUN-LAUNCH), by which adopt() finds it again.
+/// (engine/tagged.h), by which adopt() finds it again, and what it has started is ended with it.
 ///
 /// With weather, spot workers are as many as a trace has: orders wait for room, and when the trace takes machines away
 /// some are told, and killed when their notice is over. Machines on demand and servers do not feel it. Where the trace
@@ -80,6 +80,7 @@ class LocalEngine final : public Engine {
   int free_berth() const;
   void watch(int launch, Process process);
   void reap(int launch);
+  void end_leftovers(int launch, pid_t machine) const;
   void see(Sighting sight);
   Sighting sight_of(int launch, const Process& process) const;
   void become(int berth, const Order& order, const std::string& log) const;

@@ -2,9 +2,17 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
+#include <chrono>
+#include <thread>
+
 #include "base/file.h"
+#include "base/text.h"
+#include "engine/process.h"
 #include "support/temp_folder.h"
 
 namespace mayfly {
@@ -37,6 +45,106 @@ TEST(LocalEngine, AMachineHasNoOpenFileOfItsController) {
   ::close(file);
   EXPECT_NE(files.find("listed"), std::string::npos) << files;
   EXPECT_EQ(files.find(path.string()), std::string::npos) << files;
+}
+
+/// A script that leaves a process in a session of its own, whose number is in `child`.
+struct Shop {
+  explicit Shop(const std::string& rest) : script("setsid sleep 100000 & echo $! > part; mv part child\n" + rest) {}
+
+  std::unique_ptr<LocalEngine> engine() {
+    return std::make_unique<LocalEngine>(
+        loop,
+        LocalEngine::Options{.run = folder.path().filename().string(),
+                             .script = ScriptCommand{.text = script, .directory = folder.path()},
+                             .logs = folder.path()},
+        Engine::Calls{.seen = [this](const Sighting& sight) {
+          if (sight.stage == Sighting::Stage::gone) loop.stop();
+        }});
+  }
+  /// Once it is there.
+  pid_t child() const {
+    std::optional<int> number;
+    for (int i = 0; i < 6000 && !number; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      if (const auto text = load_text(folder.path() / "child")) number = parse_integer(trimmed(*text));
+    }
+    return number.value_or(0);
+  }
+
+  support::TempFolder folder{};
+  std::string script;
+  Loop loop{};
+};
+
+const std::array kOne{Order{}};
+
+/// Waits for it, as the kernel takes its time.
+bool ends(pid_t pid) {
+  for (int i = 0; i < 6000 && start_ticks(pid) != 0; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  return start_ticks(pid) == 0;
+}
+
+TEST(LocalEngine, WhatAScriptHasLeftBehindEndsWithIt) {
+  Shop shop("exit 0");
+  const auto engine = shop.engine();
+  engine->order(kOne);
+  const pid_t child = shop.child();
+  ASSERT_GT(child, 0);
+  shop.loop.run();
+  EXPECT_TRUE(ends(child));
+}
+
+TEST(LocalEngine, WhatAScriptHasStartedEndsWhenItIsEnded) {
+  Shop shop("sleep 100000");
+  const auto engine = shop.engine();
+  engine->order(kOne);
+  const pid_t child = shop.child();
+  ASSERT_GT(child, 0);
+  engine->end(0);
+  shop.loop.run();
+  EXPECT_TRUE(ends(child));
+}
+
+TEST(LocalEngine, ASweepEndsEverythingOfTheRun) {
+  Shop shop("sleep 100000");
+  const auto engine = shop.engine();
+  engine->order(kOne);
+  const pid_t child = shop.child();
+  ASSERT_GT(child, 0);
+  engine->sweep();
+  EXPECT_TRUE(ends(child));
+  shop.loop.run();
+}
+
+TEST(LocalEngine, WhatIsLeftOfAMachineThatEndedUnseenIsEnded) {
+  Shop shop("sleep 100000");
+  auto engine = shop.engine();
+  engine->order(kOne);
+  const pid_t child = shop.child(), machine = engine->pid(0);
+  ASSERT_GT(child, 0);
+  engine.reset();
+  ASSERT_EQ(::kill(-machine, SIGKILL), 0);
+  ASSERT_EQ(::waitpid(machine, nullptr, 0), machine);
+  EXPECT_NE(start_ticks(child), 0) << "it is of another group";
+  engine = shop.engine();
+  engine->adopt(kOne);
+  EXPECT_TRUE(ends(child));
+}
+
+TEST(LocalEngine, AMachineIsFoundAgainBesideWhatItHasStarted) {
+  Shop shop("sleep 100000");
+  auto engine = shop.engine();
+  engine->order(kOne);
+  const pid_t child = shop.child(), machine = engine->pid(0);
+  ASSERT_GT(child, 0);
+  engine.reset();
+  engine = shop.engine();
+  engine->adopt(kOne);
+  EXPECT_EQ(engine->pid(0), machine);
+  EXPECT_NE(start_ticks(child), 0);
+  engine->end(0);
+  shop.loop.run();
+  EXPECT_TRUE(ends(child));
 }
 
 }  // namespace

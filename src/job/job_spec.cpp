@@ -5,8 +5,8 @@
 #include <array>
 #include <cctype>
 
-#include "base/file.h"
 #include "base/text.h"
+#include "base/untrusted.h"
 
 namespace mayfly {
 namespace {
@@ -128,8 +128,21 @@ void read_command(Section& root, JobSpec& job) {
   read_envs(root, job);
 }
 
+/// It becomes part of the name of the run's folder.
+std::string read_name(Section& root) {
+  constexpr std::size_t kLongestName = 200;
+  const auto name = root.maybe_text("name").value_or("");
+  const bool plain = std::ranges::none_of(
+      name, [](char c) { return c == '/' || c == '\x7f' || (static_cast<unsigned char>(c) < 0x20); });
+  if (!plain || name.starts_with('.') || name.size() > kLongestName)
+    root.reject("name",
+                fmt::format("'{}', want at most {} bytes without '/' or control characters, and no '.' in front",
+                            printable(name.substr(0, 60)), kLongestName));
+  return name;
+}
+
 JobSpec read_job(Section& root) {
-  JobSpec job{.name = root.maybe_text("name").value_or(""), .profile = root.maybe_text("profile").value_or("")};
+  JobSpec job{.name = read_name(root), .profile = root.maybe_text("profile").value_or("")};
   if (auto objective = root.maybe_section("objective")) read_objective(*objective, job);
   if (auto elastic = root.maybe_section("elastic")) read_elastic(*elastic, job);
   if (auto resources = root.maybe_section("resources")) read_resources(*resources, job);
@@ -150,7 +163,7 @@ Result<JobSpec> parse_job(std::string_view text, const std::string& file) {
 }
 
 Result<JobSpec> load_job(const std::filesystem::path& path) {
-  const auto text = load_text(path);
+  const auto text = load_own_text(path);
   if (!text) return unexpected(text.error());
   return parse_job(*text, path.string());
 }

@@ -49,6 +49,7 @@ struct JobSpec {
 };
 
 Result<JobSpec> parse_job(std::string_view text, const std::string& file);
+/// Of a regular file that lies there itself, as in the folder of a run.
 Result<JobSpec> load_job(const std::filesystem::path& path);
 
 }  // namespace mayfly

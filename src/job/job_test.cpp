@@ -106,5 +106,20 @@ TEST(Jobs, SayWhatIsWrong) {
   }
 }
 
+TEST(Jobs, NamesStayInTheFolderOfRuns) {
+  for (const char* name : {"count", "my job, 3rd try", "a.b", "gr\u00fcn"})
+    EXPECT_EQ(parse_job(fmt::format("name: {}\n", name), "job.yaml").value().name, name);
+  EXPECT_EQ(parse_job("profile: p\n", "job.yaml").value().name, "");
+  const std::string wanted = ", want at most 200 bytes without '/' or control characters, and no '.' in front";
+  for (const char* name : {"../../x", "/abs", ".", "..", "a/b", ".hidden"}) {
+    const auto job = parse_job(fmt::format("profile: p\nname: {}\n", name), "job.yaml");
+    ASSERT_FALSE(job) << name;
+    EXPECT_EQ(job.error().message, fmt::format("job.yaml:2: name: '{}'{}", name, wanted));
+  }
+  EXPECT_EQ(parse_job("name: \"a\\e[2J\"\n", "job.yaml").error().message, "job.yaml:1: name: 'a\\x1b[2J'" + wanted);
+  EXPECT_FALSE(parse_job("name: ''\n", "job.yaml"));
+  EXPECT_FALSE(parse_job("name: " + std::string(201, 'x') + "\n", "job.yaml"));
+}
+
 }  // namespace
 }  // namespace mayfly

@@ -26,6 +26,7 @@ struct ModelSpec {
   double compute_ms = 0;      ///< dials: a processor's time for each sample
   double device_ms = 0;       ///< dials: time that passes for each sample, as with a GPU
   double parameters_mb = 1;   ///< dials: what is exchanged
+  bool trusted = false;       ///< torchscript of another user may be loaded; who runs the job says so, never the file
   bool is_script() const { return name == "script"; }
   bool operator==(const ModelSpec&) const = default;
 };

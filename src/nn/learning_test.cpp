@@ -1,5 +1,6 @@
 #include <ATen/core/ivalue.h>  // first: nn/network.h
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <torch/script.h>
 #include <torch/torch.h>
 #include <unistd.h>
@@ -137,6 +138,20 @@ TEST_F(Scripts, SeeWhatIsWrittenIntoTheirWeights) {
   (*trainer)->reset();
   EXPECT_EQ((*trainer)->weights()[60], 0);
   EXPECT_NEAR((*trainer)->compute(*read_batch(**data, samples), 1, 0), 1.0986, 1e-3);
+}
+
+TEST_F(Scripts, OfOthersAreLoadedOnlyOnAWord) {
+  save(3);
+  const auto path = (folder_ / "net.pt").string();
+  ASSERT_EQ(::chmod(path.c_str(), 0666), 0);
+  EXPECT_EQ(error(), path + ": a program that anybody may change; if you trust it: mayfly run --trust");
+  ASSERT_EQ(::chmod(path.c_str(), 0644), 0);
+  EXPECT_EQ(error(), "no error");
+  if (::geteuid() != 0) GTEST_SKIP() << "only root gives files away";
+  ASSERT_EQ(::chown(path.c_str(), 12345, 12345), 0);
+  EXPECT_EQ(error(), path + ": a program that belongs to user 12345, not 0; if you trust it: mayfly run --trust");
+  spec_.model.trusted = true;
+  EXPECT_EQ(error(), "no error");
 }
 
 TEST_F(Scripts, SayWhatIsWrong) {

@@ -1,12 +1,18 @@
 #include "nn/network.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <torch/script.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <cmath>
+#include <cstring>
 #include <functional>
 #include <limits>
 #include <numeric>
 
+#include "base/file.h"
 #include "nn/described_network.h"
 #include "nn/dials_network.h"
 
@@ -217,12 +223,28 @@ nn::Sequential gpt(const ModelSpec& model, int classes) {
   return layers;
 }
 
+/// A TorchScript module is a program: its code may write any file that this user may.
+Result<void> check_own_program(const OpenFile& file, const std::filesystem::path& name) {
+  struct stat status{};
+  if (::fstat(file.descriptor(), &status) != 0) return fail("{}: {}", name.string(), std::strerror(errno));
+  const bool own = status.st_uid == ::geteuid();
+  if (own && (status.st_mode & S_IWOTH) == 0) return {};
+  return fail("{}: a program that {}; if you trust it: mayfly run --trust", name.string(),
+              own ? "anybody may change" : fmt::format("belongs to user {}, not {}", status.st_uid, ::geteuid()));
+}
+
 Result<std::unique_ptr<Network>> load_script(const ModelSpec& model, const std::filesystem::path& folder) {
   const auto file = folder / model.file;
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(file, ignored)) return fail("{}: no such file", file.string());
+  const OpenFile opened(::open(file.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  if (opened.descriptor() < 0) return fail("{}: cannot read: {}", file.string(), std::strerror(errno));
+  if (!model.trusted) {
+    if (auto own = check_own_program(opened, file); !own) return unexpected(own.error());
+  }
   try {
-    return std::make_unique<ScriptNetwork>(torch::jit::load(file.string()));
+    // What was looked at is what is loaded, whatever lies at that path by now.
+    return std::make_unique<ScriptNetwork>(torch::jit::load(fmt::format("/proc/self/fd/{}", opened.descriptor())));
   } catch (const c10::Error& error) {
     return fail("{}: not a TorchScript file: {}", file.string(), error.what_without_backtrace());
   }

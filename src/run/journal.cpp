@@ -1,15 +1,20 @@
 #include "run/journal.h"
 
+#include <fcntl.h>
+
 #include <cerrno>
 #include <cstring>
 #include <utility>
 
+#include "base/file.h"
 #include "base/json.h"
 
 namespace mayfly {
 
 Result<Journal> Journal::create(const std::filesystem::path& path, const std::string& job, UsdPerHour standing) {
-  std::unique_ptr<std::FILE, Close> file(std::fopen(path.c_str(), "we"));
+  auto opened = open_own_file(path, O_WRONLY | O_CREAT | O_TRUNC, 0666);
+  if (!opened) return unexpected(opened.error());
+  std::unique_ptr<std::FILE, Close> file(::fdopen(opened->release(), "w"));
   if (!file) return fail("{}: cannot write: {}", path.string(), std::strerror(errno));
   Journal journal(std::move(file));
   Json head{{"format", "mayfly-journal/1"}, {"job", job}};

@@ -55,6 +55,7 @@ struct RunInputs {
   int workers = 1;                        ///< machines to hold
   std::vector<MachineRole> roles{};       ///< what they play, one each
   ServerRole servers{};
+  bool trust = false;                    ///< workers load TorchScript of other users
   bool supervised = false;               ///< the parent process starts this one again should it be killed
   bool starts_machines = true;           ///< otherwise all of them come by themselves
   bool priced = false;                   ///< roles have prices

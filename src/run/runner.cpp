@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "base/untrusted.h"
 #include "data/checkpoint_folder.h"
 #include "status/folder.h"
 #include "wire/file_limit.h"
@@ -63,9 +64,11 @@ Result<RunSummary> Runner::run() {
 
 Result<std::string> Runner::kept_token() {
   const auto path = inputs_.directory / "token";
-  const auto kept = load_text(path);
-  const auto token = kept ? std::string(trimmed(*kept)) : fresh_token(inputs_.interface != "lo");
-  if (!token) return unexpected(token.error());
+  std::error_code error;
+  const bool there = std::filesystem::symlink_status(path, error).type() != std::filesystem::file_type::not_found;
+  auto token = there ? load_secret(path) : fresh_token(inputs_.interface != "lo");
+  if (!token) return token;
+  token = std::string(trimmed(*token));
   const mode_t others = ::umask(077);  // a process that reads the token may join the run
   const auto saved = save_text(path, *token + "\n");
   ::umask(others);
@@ -142,6 +145,7 @@ void Runner::make_engine(const std::string& token, const std::string& tag) {
       .speed = inputs_.speed,
       .now = [this] { return now(); },
       .seed = inputs_.seed};
+  if (inputs_.trust) options.arguments.emplace_back("--trust");
   if (inputs_.weather) options.weather = capped(*inputs_.weather, inputs_.workers);
   const auto seen = [this](const Sighting& sight) {
     session_->seen(now(), sight);

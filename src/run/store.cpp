@@ -5,10 +5,10 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <chrono>
-#include <cstring>
 #include <thread>
+
+#include "base/file.h"
 
 namespace mayfly {
 namespace {
@@ -82,8 +82,9 @@ Result<Store> Store::open(const std::filesystem::path& path) {
   auto parts = std::make_unique<Parts>();
   parts->path = path.string();
   // SQLite's own locks guard single writes; this one says that a run is being driven.
-  parts->lock = ::open((parts->path + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-  if (parts->lock < 0) return fail("{}.lock: cannot open: {}", parts->path, std::strerror(errno));
+  auto lock = open_own_file(parts->path + ".lock", O_RDWR | O_CREAT);
+  if (!lock) return unexpected(lock.error());
+  parts->lock = lock->release();
   if (!locked(parts->lock)) return fail("{}: another process drives this run", parts->path);
   if (sqlite3_open(parts->path.c_str(), &parts->base) != SQLITE_OK)
     return unexpected(parts->failed("cannot open").error());

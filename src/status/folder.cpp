@@ -1,7 +1,6 @@
 #include "status/folder.h"
 
 #include <fcntl.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -45,9 +44,10 @@ RunLife life_by_end(const RunStatus& status) {
 }  // namespace
 
 Result<RunLock> RunLock::take(const std::filesystem::path& directory) {
+  if (const auto own = check_own_folder(directory); !own) return unexpected(own.error());
   const auto path = lock_file(directory);
-  const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-  if (descriptor < 0) return fail("{}: cannot open: {}", path.string(), std::strerror(errno));
+  auto file = open_own_file(path, O_RDWR | O_CREAT);
+  if (!file) return unexpected(file.error());
   // Of the open file, not of the process: it passes on to forked children and is not lost when one of them closes it.
   struct flock region = whole_file();
   int reason = 0;
@@ -55,11 +55,10 @@ Result<RunLock> RunLock::take(const std::filesystem::path& directory) {
   // another program.
   for (int tries = 0; tries < kLockTries; ++tries) {
     if (tries > 0) std::this_thread::sleep_for(kLockAgain);
-    if (::fcntl(descriptor, F_OFD_SETLK, &region) == 0) return RunLock(descriptor);
+    if (::fcntl(file->descriptor(), F_OFD_SETLK, &region) == 0) return RunLock(*std::move(file));
     reason = errno;
     if (reason != EAGAIN && reason != EACCES) break;
   }
-  ::close(descriptor);
   if (reason != EAGAIN && reason != EACCES) return fail("{}: cannot lock: {}", path.string(), std::strerror(reason));
   const auto status = load_status(directory);
   return fail("{}: is driven already{}; look at it: mayfly status {}", directory.string(),
@@ -69,22 +68,11 @@ Result<RunLock> RunLock::take(const std::filesystem::path& directory) {
               directory.string());
 }
 
-RunLock::RunLock(RunLock&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
-RunLock& RunLock::operator=(RunLock&& other) noexcept {
-  std::swap(descriptor_, other.descriptor_);
-  return *this;
-}
-RunLock::~RunLock() {
-  if (descriptor_ >= 0) ::close(descriptor_);
-}
-
 bool driven(const std::filesystem::path& directory) {
-  const int descriptor = ::open(lock_file(directory).c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) return false;
+  const auto file = open_own_file(lock_file(directory), O_RDONLY);
+  if (!file) return false;
   struct flock region = whole_file();
-  const bool held = ::fcntl(descriptor, F_OFD_GETLK, &region) == 0 && region.l_type != F_UNLCK;
-  ::close(descriptor);
-  return held;
+  return ::fcntl(file->descriptor(), F_OFD_GETLK, &region) == 0 && region.l_type != F_UNLCK;
 }
 
 std::string_view name(RunLife life) {

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/file.h"
 #include "base/result.h"
 #include "status/status.h"
 
@@ -16,15 +17,13 @@ namespace mayfly {
 /// over in the moment between two controllers, and the kernel gives it back however they end.
 class RunLock {
  public:
-  /// Waits up to two seconds for those who are just ending; an error names the process that holds it already.
+  /// Only in a folder of this user's own making, see check_own_folder(). Waits up to two seconds for those who are just
+  /// ending; an error names the process that holds it already.
   static Result<RunLock> take(const std::filesystem::path& directory);
-  RunLock(RunLock&& other) noexcept;
-  RunLock& operator=(RunLock&& other) noexcept;
-  ~RunLock();
 
  private:
-  explicit RunLock(int descriptor) : descriptor_(descriptor) {}
-  int descriptor_;
+  explicit RunLock(OpenFile file) : file_(std::move(file)) {}
+  OpenFile file_;
 };
 
 /// True while a process holds the lock; asking does not take it.

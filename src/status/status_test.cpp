@@ -1,6 +1,7 @@
 #include "status/status.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -9,6 +10,7 @@
 
 #include "status/folder.h"
 #include "status/story.h"
+#include "status/summary.h"
 #include "support/temp_folder.h"
 
 namespace mayfly {
@@ -91,6 +93,32 @@ TEST(RunLock, IsHeldByOneAndGivenBack) {
   }
   EXPECT_FALSE(driven(folder.path()));
   EXPECT_TRUE(RunLock::take(folder.path()));
+}
+
+TEST(RunLock, IsNotTakenWhereOthersPutThings) {
+  const TempFolder folder;
+  ASSERT_EQ(::mkfifo((folder.path() / "run.lock").c_str(), 0600), 0);
+  EXPECT_FALSE(RunLock::take(folder.path()));
+  std::filesystem::remove(folder.path() / "run.lock");
+  std::filesystem::create_symlink("/dev/null", folder.path() / "token");
+  EXPECT_FALSE(RunLock::take(folder.path()));
+  std::filesystem::remove(folder.path() / "token");
+  EXPECT_TRUE(RunLock::take(folder.path()));
+  if (::geteuid() != 0) GTEST_SKIP() << "only root gives folders away";
+  ASSERT_EQ(::chown(folder.path().c_str(), 12345, 12345), 0);
+  EXPECT_FALSE(RunLock::take(folder.path()));
+}
+
+// Whoever opened one of these pipes would wait for a writer for ever.
+TEST(RunView, PipesInAFolderAreNotWaitedFor) {
+  const TempFolder folder;
+  write(folder.path() / "request.json", "{}");
+  for (const char* name : {"run.lock", "status.json", "summary.json", "journal.jsonl"})
+    ASSERT_EQ(::mkfifo((folder.path() / name).c_str(), 0600), 0);
+  EXPECT_FALSE(driven(folder.path()));
+  EXPECT_EQ(view_run(folder.path()).life, RunLife::lost);
+  EXPECT_FALSE(load_summary(folder.path()));
+  EXPECT_TRUE(LineTail(folder.path() / "journal.jsonl").next(true).lines.empty());
 }
 
 TEST(RunView, AFolderWithoutARequestHoldsNoRun) {

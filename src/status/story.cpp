@@ -1,20 +1,40 @@
 #include "status/story.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 
-#include "base/json.h"
+#include "base/file.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "base/untrusted.h"
 
 namespace mayfly {
 namespace {
 
 constexpr std::size_t kRemembered = 512;
 constexpr std::size_t kAtOnce = std::size_t{64} << 20;
+
+/// As many bytes from there on, or all there are.
+std::string read_at(const OpenFile& file, std::size_t place, std::size_t most) {
+  struct stat status{};
+  if (::fstat(file.descriptor(), &status) != 0) return {};
+  const auto end = static_cast<std::size_t>(status.st_size);
+  std::string bytes(std::min(most, end - std::min(end, place)), '\0');
+  std::size_t read = 0;
+  while (read < bytes.size()) {
+    const auto more =
+        ::pread(file.descriptor(), bytes.data() + read, bytes.size() - read, static_cast<off_t>(place + read));
+    if (more <= 0) break;
+    read += static_cast<std::size_t>(more);
+  }
+  bytes.resize(read);
+  return bytes;
+}
 
 std::string text(const Json& line, const char* key) {
   const auto found = line.find(key);
@@ -61,7 +81,7 @@ std::string command_words(const Json& line) {
 }  // namespace
 
 std::optional<std::string> story_line(std::string_view journal_line) {
-  const Json line = Json::parse(journal_line, nullptr, false);
+  const Json line = parsed_json(journal_line);
   if (!line.is_object() || line.contains("ignored")) return std::nullopt;
   std::string words = text(line, "remark");
   if (words.empty()) words = line.contains("event") ? event_words(line) : command_words(line);
@@ -72,27 +92,14 @@ std::optional<std::string> story_line(std::string_view journal_line) {
 
 LineTail::Lines LineTail::next(bool all) {
   Lines found;
-  std::error_code error;
-  if (!std::filesystem::is_regular_file(std::filesystem::symlink_status(path_, error))) return found;
-  std::ifstream file(path_, std::ios::binary);
+  const auto file = open_own_file(path_, O_RDONLY);
   if (!file) return found;
-  std::string before(last_.size(), '\0');
-  file.seekg(static_cast<std::streamoff>(place_ - last_.size()));
-  file.read(before.data(), static_cast<std::streamsize>(before.size()));
-  if (static_cast<std::size_t>(file.gcount()) != last_.size() || before != last_) {
+  if (read_at(*file, place_ - last_.size(), last_.size()) != last_) {
     found.anew = true;
     place_ = 0;
     last_.clear();
-    file.clear();
-    file.seekg(0);
   }
-  const auto here = file.tellg();
-  file.seekg(0, std::ios::end);
-  const auto left = static_cast<std::size_t>(std::max<std::streamoff>(0, file.tellg() - here));
-  file.seekg(here);
-  std::string text(std::min(left, kAtOnce), '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<std::size_t>(file.gcount()));
+  const std::string text = read_at(*file, place_, kAtOnce);
   const bool more = text.size() == kAtOnce;
   const auto end = text.rfind('\n');
   const std::size_t whole = (all && !more) || (more && end == std::string::npos) ? text.size()

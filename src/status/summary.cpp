@@ -4,7 +4,7 @@
 #include <array>
 
 #include "base/fields.h"
-#include "base/file.h"
+#include "base/untrusted.h"
 
 namespace mayfly {
 namespace {
@@ -75,7 +75,7 @@ Json summary_json(const RunSummary& summary) {
 
 Result<RunSummary> load_summary(const std::filesystem::path& directory) {
   const auto path = directory / "summary.json";
-  const auto text = load_text(path);
+  const auto text = load_own_text(path);
   if (!text) return unexpected(text.error());
   const Json json = Json::parse(*text, nullptr, false);
   if (!json.is_object() || Fields(json).text("format") != kSummaryFormat)

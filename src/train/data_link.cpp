@@ -5,7 +5,6 @@
 #include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -57,6 +56,14 @@ std::string_view text_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
+/// What the system takes without waiting.
+Result<std::size_t> send_now(int socket, std::span<const std::byte> bytes) {
+  const auto sent = ::send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  if (sent >= 0) return static_cast<std::size_t>(sent);
+  if (errno == EAGAIN || errno == EINTR) return std::size_t{0};
+  return fail("send: {}", std::strerror(errno));
+}
+
 /// What is encrypted at a time.
 constexpr std::size_t kSealed = 1 << 16;
 
@@ -97,21 +104,40 @@ Result<void> DataLink::connect(const std::string& address, Seconds patience) {
 
 Result<void> DataLink::prove(Seconds patience) {
   const auto end = std::chrono::steady_clock::now() + patience;
-  limit_silence(patience);
+  while (true) {
+    const auto proven = advance_proof();
+    if (!proven) return unexpected(proven.error());
+    if (*proven) return {};
+    const Seconds left = end - std::chrono::steady_clock::now();
+    if (left <= Seconds(0)) return fail("it proves nothing");
+    auto event = awaited();
+    if (::poll(&event, 1, static_cast<int>(std::ceil(left.count() * 1e3))) < 0 && errno != EINTR)
+      return fail("poll: {}", std::strerror(errno));
+  }
+}
+
+Result<bool> DataLink::advance_proof() {
   std::array<char, kSealed> buffer;
-  while (!channel_.open()) {
-    if (auto sent = flush(); !sent) return sent;
-    const auto size = ::recv(socket_, buffer.data(), std::min(buffer.size(), channel_.wanted()), 0);
-    if (size < 0 && errno == EINTR) continue;
-    if (size < 0) return fail("receive: {}", errno == EAGAIN ? "silence" : std::strerror(errno));
+  if (!channel_.open()) {
+    const auto size = ::recv(socket_, buffer.data(), std::min(buffer.size(), channel_.wanted()), MSG_DONTWAIT);
+    if (size < 0 && errno != EAGAIN && errno != EINTR) return fail("receive: {}", std::strerror(errno));
     if (size == 0) return fail("closed by the other end: is the token of this run?");
-    const auto clear = channel_.take({buffer.data(), static_cast<std::size_t>(size)});
+    const auto clear = channel_.take({buffer.data(), static_cast<std::size_t>(std::max<ssize_t>(0, size))});
     if (!clear) return unexpected(clear.error());
     clear_ += *clear;
-    if (std::chrono::steady_clock::now() > end) return fail("it proves nothing");
   }
-  limit_silence(std::nullopt);
-  return flush();
+  auto& outgoing = channel_.outgoing();
+  if (!outgoing.empty()) {
+    const auto sent = send_now(socket_, std::as_bytes(std::span(outgoing)));
+    if (!sent) return unexpected(sent.error());
+    outgoing.erase(0, *sent);
+  }
+  return channel_.open() && outgoing.empty();
+}
+
+pollfd DataLink::awaited() {
+  const bool saying = !channel_.outgoing().empty();
+  return {.fd = socket_, .events = static_cast<short>(saying ? POLLIN | POLLOUT : POLLIN), .revents = 0};
 }
 
 Result<void> DataLink::flush() {
@@ -160,18 +186,6 @@ Result<void> DataLink::send(const DataHeader& header, std::span<const std::byte>
   }
   return sent;
 }
-
-namespace {
-
-/// What the system takes without waiting.
-Result<std::size_t> send_now(int socket, std::span<const std::byte> bytes) {
-  const auto sent = ::send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-  if (sent >= 0) return static_cast<std::size_t>(sent);
-  if (errno == EAGAIN || errno == EINTR) return std::size_t{0};
-  return fail("send: {}", std::strerror(errno));
-}
-
-}  // namespace
 
 Result<std::size_t> DataLink::send_some(std::span<const std::byte> payload) {
   if (network_) payload = payload.first(std::min(payload.size(), Lane::kChunk));

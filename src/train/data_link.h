@@ -1,5 +1,7 @@
 #pragma once
 
+#include <poll.h>
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -51,7 +53,7 @@ class DataLink {
  public:
   /// Not connected yet. The network, if one is emulated, is shared by all links of a process.
   DataLink(const Credentials& credentials, std::shared_ptr<EmulatedNetwork> network);
-  /// Takes the socket of a guest that came; nothing but prove() may be called first.
+  /// Takes the socket of a guest that came; nothing but advance_proof() may be called until that says true.
   DataLink(int socket, const Credentials& credentials, std::shared_ptr<EmulatedNetwork> network);
   ~DataLink();
   DataLink(const DataLink&) = delete;
@@ -59,8 +61,11 @@ class DataLink {
 
   /// To "127.0.0.1:40001"; both have proven that they belong to the run.
   Result<void> connect(const std::string& address, Seconds patience);
-  /// Both ends prove that they belong to the run.
-  Result<void> prove(Seconds patience);
+  /// One step of the proof, with what has come and without waiting. True: both ends have proven that they belong to
+  /// the run.
+  Result<bool> advance_proof();
+  /// For poll(): what the next step of the proof waits for.
+  pollfd awaited();
 
   /// From where the payload lies.
   Result<void> send(const DataHeader& header, std::span<const std::byte> payload = {});
@@ -88,6 +93,7 @@ class DataLink {
 
  private:
   DataLink(int socket, Channel channel, std::shared_ptr<EmulatedNetwork> network);
+  Result<void> prove(Seconds patience);
   /// Encrypted, as far as it is not sent yet.
   Result<void> flush();
   Result<std::size_t> receive_sealed(std::span<std::byte> payload);

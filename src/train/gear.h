@@ -22,6 +22,7 @@ class Gear {
   struct Options {
     Line::Options line{};
     std::string interface = "lo";
+    bool trust = false;  ///< TorchScript of other users
     // Of an emulated machine.
     std::optional<BytesPerSecond> network{};  ///< each way
     std::optional<double> cpu_share{};        ///< of a core

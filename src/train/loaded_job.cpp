@@ -67,13 +67,14 @@ Result<void> add_feed(LoadedJob& loaded, const std::filesystem::path& folder, co
 
 }  // namespace
 
-Result<LoadedJob> loaded_job(const Welcome& welcome, const OpenPeers& peers) {
+Result<LoadedJob> loaded_job(const Welcome& welcome, const LoadOptions& options) {
   const auto start = std::chrono::steady_clock::now();
   auto job = parse_job(welcome.job, welcome.job_file);
   if (!job) return unexpected(job.error());
   if (!job->train) return fail("{}: no 'train' block: nothing to train", welcome.job_file);
   LoadedJob loaded{.job = std::move(*job)};
   if (auto described = describe_script(welcome, *loaded.job.train); !described) return unexpected(described.error());
+  loaded.job.train->model.trusted = options.trust;
   const auto& spec = loaded.spec();
   const auto folder = std::filesystem::path(welcome.job_file).parent_path();
   auto data = open_dataset(spec.data, spec.model, folder);
@@ -88,7 +89,7 @@ Result<LoadedJob> loaded_job(const Welcome& welcome, const OpenPeers& peers) {
   if (!trainer) return unexpected(trainer.error());
   loaded.trainer = std::move(*trainer);
   loaded.order.emplace(loaded.data->size(), spec.seed);
-  if (auto fed = add_feed(loaded, folder, peers); !fed) return unexpected(fed.error());
+  if (auto fed = add_feed(loaded, folder, options.peers); !fed) return unexpected(fed.error());
   loaded.lineage = {.run = welcome.run, .seed = spec.seed};
   // Servers of a script read no data.
   if (!spec.model.is_script()) {

@@ -34,8 +34,11 @@ struct LoadedJob {
 };
 /// How a job whose workers' caches are to be one gets at the others', which must outlive it.
 using OpenPeers = std::function<Result<PeerCaches*>()>;
-/// Without `peers` the cache is its own.
-Result<LoadedJob> loaded_job(const Welcome& welcome, const OpenPeers& peers = {});
+struct LoadOptions {
+  OpenPeers peers{};   ///< none: the cache is its own
+  bool trust = false;  ///< TorchScript of other users
+};
+Result<LoadedJob> loaded_job(const Welcome& welcome, const LoadOptions& options);
 
 /// The samples at these places of the order, or the synthetic ones, of which there are as many. What this thread does
 /// for them is stretched to a share of a core.

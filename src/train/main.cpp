@@ -31,6 +31,7 @@ struct Flags {
   int launch = -1;
   std::string network{};
   std::optional<double> cpu_share{};
+  bool trust = false;
 };
 
 /// "HOST:PORT"; the host may be an IPv6 address in brackets.
@@ -112,6 +113,7 @@ Result<Options> options_of(const Flags& flags) {
   options.line = std::move(*line);
   options.interface = *interface;
   options.network = *network;
+  options.trust = flags.trust;
   if constexpr (requires { options.cpu_share; }) options.cpu_share = flags.cpu_share;
   return options;
 }
@@ -139,6 +141,7 @@ void add_flags(CLI::App& command, Flags& flags) {
       "whose metadata service says when this machine will be taken: auto, aws, gcp, azure or none (none)");
   command.add_option("--machine-name", flags.machine_name,
                      "this machine's name in Azure's scheduled events (default: the service is asked)");
+  command.add_flag("--trust", flags.trust, "load a TorchScript model, which is a program, though it is another user's");
   command.add_option("--network", flags.network, "emulate a network of this rate each way, such as 125MB/s");
 }
 

@@ -1,13 +1,16 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <list>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "base/result.h"
 #include "train/data_link.h"
@@ -23,7 +26,10 @@ struct Guest {
   std::atomic<std::int64_t> formation = -1;  ///< once it has said so, where that matters
 };
 
-/// Listens, lets in each guest that proves that it belongs to the run, and gives it a thread.
+/// Listens, lets in each guest that proves that it belongs to the run, and gives it a thread. Until then all of them
+/// share one thread: a stranger costs a descriptor for as long as it may take to prove itself, and where too many wait
+/// the oldest makes room, since a guest of the run needs no longer than its messages are on their way. Where the system
+/// has no descriptor or thread to give, guests wait until it has.
 class Reception {
  public:
   struct Options {
@@ -33,6 +39,8 @@ class Reception {
   };
   /// All that is done for a guest, in its thread; the connection ends when it returns. An error is logged.
   using Serve = std::function<Result<void>(Guest&)>;
+  /// So many connections may be unproven at a time.
+  static constexpr std::size_t kMostUnproven = 256;
   static Result<std::unique_ptr<Reception>> open(Options options, Serve serve);
   /// Turns all guests out.
   ~Reception();
@@ -41,7 +49,7 @@ class Reception {
 
   /// "127.0.0.1:40001".
   const std::string& address() const { return address_; }
-  /// Ends these connections, and returns when nothing is done for them any more.
+  /// Ends these connections, and returns when nothing is done for them any more. Who is not let in yet stays.
   void turn_out(const std::function<bool(const Guest&)>& whom);
   /// No guest comes any more.
   void close();
@@ -52,9 +60,23 @@ class Reception {
     std::atomic<bool> done = false;
     std::thread thread{};
   };
+  /// What the system had not to give is not asked for until then.
+  using Pause = std::optional<std::chrono::steady_clock::time_point>;
+  /// Who has no thread yet.
+  struct Newcomer {
+    std::unique_ptr<Guest> guest{};
+    std::chrono::steady_clock::time_point until{};  ///< to prove itself
+    bool proven = false;
+  };
   Reception(Options options, Serve serve, int listener, std::string address);
-  void accept_guests();
-  void admit(int socket, const std::string& from);
+  void keep_door();
+  void await_news();
+  void hear_newcomers();
+  void accept_one();
+  void let_in_proven();
+  Result<void> let_in(std::unique_ptr<Guest>& guest);
+  void wait_out(Pause& pause, const std::string& shortage);
+  void reap();
   void attend(Entry& entry);
   void turn_away(const Guest& guest, const std::string& why);
 
@@ -62,11 +84,14 @@ class Reception {
   const Serve serve_;
   const int listener_;
   const std::string address_;
-  std::atomic<unsigned> strangers_ = 0;
   std::mutex mutex_{};  ///< of the list
   std::list<Entry> entries_{};
   std::atomic<bool> over_ = false;
-  std::thread acceptor_{};
+  // Of the doorman's thread:
+  std::vector<Newcomer> newcomers_{};  ///< the oldest first
+  Pause descriptors_{}, threads_{};
+  unsigned shortages_ = 0, strangers_ = 0;
+  std::thread doorman_{};
 };
 
 }  // namespace mayfly

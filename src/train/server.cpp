@@ -71,7 +71,7 @@ Result<void> Server::load(const Welcome& welcome) {
     auto opened =
         ShardServer::open({.address = *address, .credentials = options_.line.credentials, .network = network_});
     if (!opened) return unexpected(opened.error());
-    auto job = loaded_job(welcome);
+    auto job = loaded_job(welcome, {.trust = options_.trust});
     if (!job) return unexpected(job.error());
     shards_ = std::move(*opened);
     job_ = std::move(*job);

@@ -24,6 +24,7 @@ class Server final : public Member {
     Line::Options line{};
     std::string interface = "lo";
     std::optional<BytesPerSecond> network{};  ///< of an emulated machine, each way
+    bool trust = false;                       ///< TorchScript of other users
   };
   explicit Server(Options options);
 

@@ -46,7 +46,7 @@ Result<void> Worker::load(const Welcome& welcome) {
     auto network = NetworkDevice::open(gear_.options.interface);
     if (!network) return unexpected(network.error());
     if (gear_.options.cpu_share) use_threads(1);  // only one is stretched
-    auto job = loaded_job(welcome, [this] { return open_peers(); });
+    auto job = loaded_job(welcome, {.peers = [this] { return open_peers(); }, .trust = gear_.options.trust});
     if (!job) return unexpected(job.error());
     gear_.network = std::move(*network);
     gear_.job = std::move(*job);

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include <fstream>
+#include <thread>
 
 #include "status/folder.h"
 #include "support/temp_folder.h"
@@ -101,6 +102,27 @@ TEST_F(DashboardTest, NothingOutsideOfItsFolderCanBeNamed) {
       EXPECT_EQ(result->body.find("outside"), std::string::npos) << path;
     }
   }
+}
+
+// More requests than the server has threads: were one to wait for a pipe, all would.
+TEST_F(DashboardTest, PipesInTheFolderOfARunHoldNobodyUp) {
+  fs::create_directory(root_ / "runs/piped");
+  write("runs/piped/request.json", "{}");
+  for (const char* name : {"run.lock", "status.json", "summary.json", "journal.jsonl", "job.yaml", "plan.json"})
+    ASSERT_EQ(::mkfifo((root_ / "runs/piped" / name).c_str(), 0600), 0);
+  const Dashboard dashboard = started();
+  std::vector<std::thread> clients;
+  for (int i = 0; i < 48; ++i) {
+    clients.emplace_back([&] {
+      httplib::Client client("127.0.0.1", dashboard.port());
+      client.set_read_timeout(60);
+      EXPECT_EQ(status(client.Get("/api/runs/piped")), 200);
+      EXPECT_GE(status(client.Get("/api/runs/piped/journal")), 400);
+    });
+  }
+  for (std::thread& client : clients) client.join();
+  httplib::Client client("127.0.0.1", dashboard.port());
+  EXPECT_EQ(status(client.Get("/api/runs")), 200);
 }
 
 TEST_F(DashboardTest, WithATokenNobodyElseIsAnswered) {
