@@ -228,6 +228,10 @@ void add_run(CLI::App& program, int& code) {
       ->capture_default_str();
   verb->add_option("--orphan-after", flags.orphan_after,
                    "silence after which workers take the controller for gone, save and end (default 30s)");
+  verb->add_option(
+      "--step-limit", flags.step_limit,
+      "a worker that takes longer for a step, and 20 times as long as steps take, is replaced (default 60s; "
+      "for the first step ten times as long)");
   verb->add_option("--seed", flags.seed, "of which machines a trace takes")->capture_default_str();
   flags.trace_flags.add_to(*verb);
   verb->add_flag("-d,--detach", options->detach,

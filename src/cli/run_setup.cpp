@@ -210,12 +210,14 @@ Result<void> set_times(const RunFlags& flags, RunInputs& inputs) {
   // Where it is no trace, the sender of the SIGTERM is not known: Kubernetes and Slurm give as much.
   if (flags.trace.empty()) inputs.times.notice = Seconds(30);
   for (const auto& [flag, text, time] : {std::tuple{"--notice", &flags.notice, &inputs.times.notice},
-                                         std::tuple{"--orphan-after", &flags.orphan_after, &inputs.times.orphan}}) {
+                                         std::tuple{"--orphan-after", &flags.orphan_after, &inputs.times.orphan},
+                                         std::tuple{"--step-limit", &flags.step_limit, &inputs.times.step.floor}}) {
     if (text->empty()) continue;
     const auto parsed = parse_duration(*text);
     if (!parsed) return fail("{}: {}", flag, parsed.error().message);
     *time = *parsed;
   }
+  inputs.times.step.first = 10 * inputs.times.step.floor;
   return {};
 }
 
@@ -289,6 +291,7 @@ std::vector<std::pair<const char*, std::string*>> RunFlags::texts() {
           {"port", &port},
           {"catalog", &catalog},
           {"orphan_after", &orphan_after},
+          {"step_limit", &step_limit},
           {"engine", &engine},
           {"lifetime", &lifetime},
           {"notices", &notices},

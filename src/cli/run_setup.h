@@ -25,6 +25,7 @@ struct RunFlags {
   std::string port{};
   std::string catalog{};
   std::string orphan_after{};
+  std::string step_limit{};
   std::string engine = "local";
   std::string lifetime{};
   std::string notices = "none";

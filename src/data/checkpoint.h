@@ -13,8 +13,8 @@
 
 namespace mayfly {
 
-/// Where the samples of a state come from. States that differ in it are of different trainings, whatever their names and
-/// counts: samples would be repeated or skipped, were the one taken for the other.
+/// Where the samples of a state come from. States that differ in it are of different trainings, whatever their names
+/// and counts: samples would be repeated or skipped, were the one taken for the other.
 struct Lineage {
   std::string run{};       ///< its name among all runs
   std::uint64_t seed = 1;  ///< of the order
@@ -28,8 +28,8 @@ Result<void> check_same(const Lineage& seen, const Lineage& wanted);
 struct TrainerState {
   std::int64_t sample = 0;  ///< committed samples: the weights hold each of them once an epoch
   std::int64_t step = 0;
-  double loss = 0;                    ///< mean over the last step's batch
-  Lineage lineage{};                    ///< its seed is, with `sample` and `step`, all there is to the state of random numbers
+  double loss = 0;    ///< mean over the last step's batch
+  Lineage lineage{};  ///< its seed is, with `sample` and `step`, all there is to the state of random numbers
   std::vector<SampleRange> ledger{};  ///< committed
   std::string job{};                  ///< its name
   bool operator==(const TrainerState&) const = default;
@@ -59,7 +59,8 @@ struct FoundCheckpoint {
   std::optional<SavedState> checkpoint{};
   std::vector<std::string> broken{};  ///< newer ones that were passed over, and why
 };
-/// The checkpoint of this lineage with the most samples that is whole; `latest` is a hint for people and other programs.
+/// The checkpoint of this lineage with the most samples that is whole; `latest` is a hint for people and other
+/// programs.
 FoundCheckpoint newest_checkpoint(const std::filesystem::path& directory, const Lineage& lineage);
 /// Marks the folder as this run's, or says whose it is: two runs must not share one.
 Result<void> claim_folder(const std::filesystem::path& directory, const std::string& run);

@@ -23,8 +23,8 @@ std::int64_t chosen(std::int64_t i, std::int64_t count, std::int64_t size) {
 }  // namespace
 
 Result<std::string> fingerprint(const Dataset& data) {
-  std::string text = fmt::format("{} {} {} {}\n", data.size(), fmt::join(data.shape(), ","), data.labels(),
-                                 data.classes());
+  std::string text =
+      fmt::format("{} {} {} {}\n", data.size(), fmt::join(data.shape(), ","), data.labels(), data.classes());
   std::vector<std::byte> raw;
   if (auto read = data.fetch(0, raw); !read) return unexpected(read.error());
   const bool made = raw.empty();

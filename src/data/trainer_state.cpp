@@ -77,16 +77,10 @@ std::string state_text(const StateFile& content) {
   for (const SampleRange& range : state.ledger) ledger.push_back({{"first", range.first}, {"count", range.count}});
   Json files = Json::object();
   for (const auto& [name, seal] : content.files) files[name] = {{"bytes", seal.bytes}, {"xxh3", hex(seal.xxh3)}};
-  const Json json{{"format", kFormat},
-                  {"job", state.job},
-                  {"run", state.lineage.run},
-                  {"seed", state.lineage.seed},
-                  {"data", state.lineage.data},
-                  {"sample", state.sample},
-                  {"step", state.step},
-                  {"loss", state.loss},
-                  {"ledger", ledger},
-                  {"files", files}};
+  const Json json{
+      {"format", kFormat},          {"job", state.job},       {"run", state.lineage.run}, {"seed", state.lineage.seed},
+      {"data", state.lineage.data}, {"sample", state.sample}, {"step", state.step},       {"loss", state.loss},
+      {"ledger", ledger},           {"files", files}};
   std::string text = json.dump(2, ' ', false, Json::error_handler_t::replace);
   text.resize(text.size() - 2);  // "\n}"
   text += ",\n  ";

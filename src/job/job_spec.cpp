@@ -1,9 +1,9 @@
 #include "job/job_spec.h"
 
-#include <cmath>
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cmath>
 
 #include "base/text.h"
 #include "base/untrusted.h"

@@ -118,8 +118,8 @@ void Session::commit(const Crew::Step& step) {
   tell_held();
   if (!counts) return;
   if (ends)
-    return give_up(fmt::format("the loss is no number for {} steps in a row, up to sample {}", nan_steps_,
-                               step.range.end()));
+    return give_up(
+        fmt::format("the loss is no number for {} steps in a row, up to sample {}", nan_steps_, step.range.end()));
   if (phase_ == Phase::saving) {
     crew_->go_on(crew_->sample());  // nothing more is leased but what was left behind
     if (crew_->resting()) request_checkpoint();

@@ -93,23 +93,23 @@ void Session::connected(Seconds now, WorkerId worker, const Hello& hello) {
 void Session::hear(Seconds now, WorkerId worker, const FromMember& message) {
   at(now);
   if (Roster::Member* const member = members_.find(worker)) member->heard = now_;
-  std::visit(
-      Overloaded{
-          [&](const Ready& ready) { on_ready(worker, ready); },
-          [&](const Leaving& leaving) { on_leaving(worker, leaving); },
-          [&](const AtRisk& risk) { on_at_risk(worker, risk); }, [&](const Fed& fed) { accounts_.fed(worker, fed); },
-          [&](const CheckpointWritten& written) {
-            // From here on the vault may remove an older one that is just being sought.
-            ++publishes_;
-            out_.add(Publish{written});
-          },
-          [&](const CheckpointFailed& failed) { on_not_written(failed); },
-          [&](const Unable& unable) { on_unable(worker, unable); },
-          Ignoring<void, Reachable, Formed, StepDone, Pushed, Broken>{},  // for the crew
-          Ignoring<void, Measurement>{},                                  // no run measures
-          [&](const Alive& alive) { watch_.heard(worker, alive.doing); },
-      },
-      message);
+  std::visit(Overloaded{
+                 [&](const Ready& ready) { on_ready(worker, ready); },
+                 [&](const Leaving& leaving) { on_leaving(worker, leaving); },
+                 [&](const AtRisk& risk) { on_at_risk(worker, risk); },
+                 [&](const Fed& fed) { accounts_.fed(worker, fed); },
+                 [&](const CheckpointWritten& written) {
+                   // From here on the vault may remove an older one that is just being sought.
+                   ++publishes_;
+                   out_.add(Publish{written});
+                 },
+                 [&](const CheckpointFailed& failed) { on_not_written(failed); },
+                 [&](const Unable& unable) { on_unable(worker, unable); },
+                 Ignoring<void, Reachable, Formed, StepDone, Pushed, Broken>{},  // for the crew
+                 Ignoring<void, Measurement>{},                                  // no run measures
+                 [&](const Alive& alive) { watch_.heard(worker, alive.doing); },
+             },
+             message);
   // A worker that is unable is lost: a crew does not hear its last word.
   if (std::holds_alternative<Unable>(message)) return deliver();
   if (std::holds_alternative<StepDone>(message) || std::holds_alternative<Pushed>(message)) watch_.done(now_, worker);
@@ -183,8 +183,7 @@ void Session::on_ready(WorkerId worker, const Ready& message) {
   if (member.leaving) return;  // gone before it could do anything
   if (member.server) return on_server_ready(worker, message);
   fleet_.settled(member.launch);
-  if (const auto same = check_data(message); !same)
-    return on_unable(worker, {same.error().message});
+  if (const auto same = check_data(message); !same) return on_unable(worker, {same.error().message});
   learn_epoch(message);
   member.joined = true;
   crew_->arrived(worker, {.sample = 0});  // the first weights
@@ -221,7 +220,8 @@ void Session::lose_failed(WorkerId worker, const std::string& why) {
   if (member == nullptr) return;
   const std::int64_t place = crew_->place_of(worker);
   if (phase_ != Phase::ending && failures_.add(place))
-    return fail(fmt::format("{} failed at sample {}, as others did before it: {}", name_of(worker, *member), place, why));
+    return fail(
+        fmt::format("{} failed at sample {}, as others did before it: {}", name_of(worker, *member), place, why));
   // Of one that the controller does not know yet nothing is said otherwise.
   if (!member->joined) say(fmt::format("{} is not let in: {}", name_of(worker, *member), why));
   lose(worker, why);

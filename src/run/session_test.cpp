@@ -143,7 +143,8 @@ struct Guest {
     return found;
   }
   StepDone done(const Proceed& lease, double loss = 1) const {
-    return {.formation = lease.formation, .first_sample = lease.committed, .samples = 8, .loss = loss, .compute_s = 0.1};
+    return {
+        .formation = lease.formation, .first_sample = lease.committed, .samples = 8, .loss = loss, .compute_s = 0.1};
   }
 
   Shell& shell;

@@ -28,7 +28,7 @@ struct LoadedJob {
   std::optional<Feed> set_aside{};           ///< the job's own feed while another one, that is warm, is used
   std::shared_ptr<const Batch> synthetic{};  ///< trained on over and over; none: what the feed gives
   std::unique_ptr<Trainer> trainer{};        ///< none: nothing was loaded yet
-  Lineage lineage{};                           ///< of what it trains
+  Lineage lineage{};                         ///< of what it trains
   Ready ready{};                             ///< what the controller is told of it
   const TrainSpec& spec() const { return *job.train; }
 };

@@ -51,7 +51,7 @@ Result<void> Server::obey(const ToMember& message) {
           // Nothing moves here without a word, and the state stays in hand. Waits have ended in the line's thread.
           Ignoring<Result<void>, Halt>{},
           Ignoring<Result<void>, Form, Peers, Proceed, WriteCheckpoint, Attach, Lease, Neighbours,
-                   Measure>{},                                     // for workers
+                   Measure>{},                                              // for workers
           Ignoring<Result<void>, Refused, Alive, Watch, Explain, Leave>{},  // heard by then
       },
       message);

@@ -31,7 +31,7 @@ Result<void> Worker::obey(const ToMember& message) {
           [&](const Lease& lease) { return served_.take(lease); }, [&](const Halt& over) { return halt(over); },
           [&](const Neighbours& neighbours) { return meet_neighbours(neighbours); },
           [&](const Measure& wanted) { return measure(wanted); },
-          Ignoring<Result<void>, Serve, Commit, Forget, Save>{},   // for servers
+          Ignoring<Result<void>, Serve, Commit, Forget, Save>{},            // for servers
           Ignoring<Result<void>, Refused, Alive, Watch, Explain, Leave>{},  // heard by then
       },
       message);

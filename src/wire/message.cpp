@@ -41,9 +41,9 @@ constexpr auto table(const Hello*) {
                Field{"pending", &Hello::pending}, Field{"formation", &Hello::formation});
 }
 constexpr auto table(const Ready*) {
-  return named("ready", Field{"samples", &Ready::samples}, Field{"data", &Ready::data}, Field{"parameters", &Ready::parameters},
-               Field{"state_mb", &Ready::state_mb}, Field{"load_s", &Ready::load_s}, Field{"address", &Ready::address},
-               Field{"cache", &Ready::cache});
+  return named("ready", Field{"samples", &Ready::samples}, Field{"data", &Ready::data},
+               Field{"parameters", &Ready::parameters}, Field{"state_mb", &Ready::state_mb},
+               Field{"load_s", &Ready::load_s}, Field{"address", &Ready::address}, Field{"cache", &Ready::cache});
 }
 constexpr auto table(const Reachable*) {
   return named("reachable", Field{"formation", &Reachable::formation}, Field{"address", &Reachable::address});

@@ -18,7 +18,7 @@ SAVING = "src/run/saving.cpp"
 FAULTS = [
     # Session: steps, and what is stored before what.
     ("letters go out before what they follow from is stored", LIFE,
-     "for (Letter& letter : crew_->letters()) out_.add(std::move(letter));",
+     "for (Letter& letter : crew_->letters()) {\n    watch(letter);\n    out_.add(std::move(letter));\n  }",
      "const auto before = out_.take(); for (Letter& letter : crew_->letters()) out_.add(std::move(letter));\n"
      "  for (const Act& act : before) std::visit([this](const auto& one) { out_.add(one); }, act);"),
     ("a step is applied and never stored", SESSION,
@@ -33,9 +33,8 @@ FAULTS = [
      "if (!wishes.orders.empty()) note_fleet();", ""),
     ("the number of a formation is stored after its letters", LIFE,
      'out_.note("formation", std::to_string(formation_seen_));', "",
-     "for (Letter& letter : crew_->letters()) out_.add(std::move(letter));",
-     'for (Letter& letter : crew_->letters()) out_.add(std::move(letter));\n'
-     '  out_.note("formation", std::to_string(formation_seen_));'),
+     "    out_.add(std::move(letter));\n  }",
+     '    out_.add(std::move(letter));\n  }\n  out_.note("formation", std::to_string(formation_seen_));'),
     # Session: after a restart.
     ("after a restart nobody is waited for", LIFE,
      "if (members_.empty()) {\n    begin_training();", "if (true) {\n    begin_training();"),

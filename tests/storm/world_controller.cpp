@@ -101,8 +101,7 @@ void World::perform(const Letter& letter) {
     const auto there = connections_.find(number);
     if (there == connections_.end()) return;
     const bool comes = there->second.open || agenda_.now() < there->second.drains;
-    if (comes && there->second.puppet->connection() == number)
-      there->second.puppet->hear(message);
+    if (comes && there->second.puppet->connection() == number) there->second.puppet->hear(message);
   });
 }
 
