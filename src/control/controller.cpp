@@ -50,10 +50,13 @@ void Controller::on(Seconds now, const Joined& event) {
 }
 
 void Controller::give_back_one(Seconds now, WorkerId newcomer) {
-  // A machine of the market takes the place of a rented one, which is dearer.
+  const auto market = [](const auto& worker) { return worker->second.of->holding.kind.market; };
   auto chosen = workers_.find(newcomer);
-  for (auto worker = workers_.begin(); worker != workers_.end(); ++worker) {
-    if (worker->second.of->holding.kind.market == Market::on_demand && !worker->second.leaving) chosen = worker;
+  const Market goes = policy_->surplus(situation(now), market(chosen));
+  // Machines of the market are all alike, so one that trains is not sent back for a newcomer.
+  const bool stays = goes == Market::on_demand || market(chosen) != goes;
+  for (auto worker = workers_.begin(); stays && worker != workers_.end(); ++worker) {
+    if (market(worker) == goes && !worker->second.leaving) chosen = worker;
   }
   unusable(chosen->second);
   command(now, Release{chosen->first}, "more machines than any shape has");
@@ -224,7 +227,8 @@ void Controller::on(Seconds now, const Tick&) {
   }
   const bool due = due_ && *due_ <= now;
   const bool again = again_ && *again_ <= now;
-  if (!finished_ && (due || again)) decide(now);
+  const bool first = !begun_ && !due_ && options_.promise.samples && options_.promise.deadline;
+  if (!finished_ && (due || again || first)) decide(now);
 }
 
 void Controller::accrue(Seconds now) {
@@ -248,26 +252,30 @@ std::vector<Holding> Controller::holdings() const {
   for (const auto& [kind, of] : kinds_) {
     all.push_back(of.holding);
     all.back().ordered = static_cast<int>(of.orders.size());
+    if (!of.orders.empty()) all.back().oldest = of.orders.front();
   }
   return all;
 }
 
+Situation Controller::situation(Seconds now) const {
+  return {.now = now,
+          .before = known_,
+          .outlook = {.added = fresh_, .removed = known_lost_},
+          .shape = shape_,
+          .pending = std::max(Seconds(0), ready_ - now),
+          .holdings = holdings(),
+          .done = committed_,
+          .target = options_.promise.samples,
+          .deadline = options_.promise.deadline,
+          .ratio = ratio_};
+}
+
 void Controller::decide(Seconds now) {
-  decided_ = true;
+  begun_ = decided_ = true;
   due_.reset();
   again_.reset();
   forget_old_orders(now);
-  const Situation situation{.now = now,
-                            .before = known_,
-                            .outlook = {.added = fresh_, .removed = known_lost_},
-                            .shape = shape_,
-                            .pending = std::max(Seconds(0), ready_ - now),
-                            .holdings = holdings(),
-                            .done = committed_,
-                            .target = options_.promise.samples,
-                            .deadline = options_.promise.deadline,
-                            .ratio = ratio_};
-  const Decision decision = policy_->decide(situation);
+  const Decision decision = policy_->decide(situation(now));
   again_ = decision.again;
   const int before = known_;
   int lost = known_lost_;

@@ -65,7 +65,7 @@ class Controller {
  private:
   /// Of one kind of machines. They stay where they are in memory, so workers point at theirs.
   struct Kept {
-    Holding holding{};             ///< but for `ordered`
+    Holding holding{};             ///< but for `ordered` and `oldest`
     int paid = 0;                  ///< machines that are here, those about to go included
     std::deque<Seconds> orders{};  ///< when, of those that are not here yet
   };
@@ -95,6 +95,7 @@ class Controller {
   void give_back_one(Seconds now, WorkerId newcomer);
   void remove(std::map<WorkerId, Worker>::iterator worker);
   void unsettle(Seconds now);
+  Situation situation(Seconds now) const;
   void decide(Seconds now);
   void assign(Seconds now, const Decision& decision, int before, int lost);
   /// Orders and gives back, until so many of the kind are held or on their way. Returns how many that were known at
@@ -144,6 +145,7 @@ class Controller {
   std::optional<Seconds> woken_{};  ///< the Wake in force
   std::optional<Finish::Why> finished_{};
   bool journal_ = false;
+  bool begun_ = false;          ///< a decision was ever made
   bool decided_ = false;        ///< in the step at hand
   std::string_view ignored_{};  ///< why the event at hand changes nothing
   Reaction reaction_{};

@@ -99,7 +99,8 @@ struct Measured {
   double ratio = 1;
   bool operator==(const Measured&) const = default;
 };
-/// The time asked for by Wake.
+/// The time asked for by Wake. A first one, unasked, is the beginning of a run whose promise has a deadline: where the
+/// market has nothing, nothing else would be told.
 struct Tick {
   bool operator==(const Tick&) const = default;
 };

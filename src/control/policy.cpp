@@ -1,11 +1,10 @@
 #include "control/policy.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
+
+#include "control/promised.h"
 
 namespace mayfly {
 namespace {
@@ -214,142 +213,6 @@ class LiveputPolicy : public Policy {
   bool started_ = false;
 };
 
-/// When machines are rented on demand to keep a deadline.
-enum class TopUp {
-  behind,     ///< uniform progress: whenever the run is not as far as the clock
-  last_call,  ///< only when machines that are never taken away are the last way to make it
-};
-
-/// Keeps a promise of so many samples by a deadline: on-demand machines fill up what the spot market does not give, and
-/// go back when they are not needed. The shape is the inner policy's affair.
-class Promised : public Policy {
- public:
-  Promised(const Shapes& shapes, const PolicyOptions& options, TopUp when, std::unique_ptr<Policy> inner)
-      : shapes_(shapes), options_(options), when_(when), inner_(std::move(inner)) {}
-
-  Decision decide(const Situation& s) override {
-    if (!s.target || !s.deadline) return inner_->decide(s);
-    auto [on_demand, reason] = wanted(s);
-    std::vector<Want> wants = dealt_out(s, on_demand);
-    // The youngest go first, and those that came since the last decision were never part of it.
-    const int released = given_back(s, wants);
-    const int fresh = std::min(released, s.outlook.added);
-    Situation after = s;
-    after.outlook.added -= fresh;
-    after.outlook.removed += released - fresh;
-    Decision decision = inner_->decide(after);
-    decision.wants = std::move(wants);
-    if (!reason.empty()) decision.reason = std::move(reason);
-    const Seconds check = s.now + options_.check;
-    decision.again = decision.again ? std::min(*decision.again, check) : check;
-    return decision;
-  }
-
- private:
-  static constexpr double kReserve = 1.1;  ///< changes, starts and steps cut off
-  static constexpr double kSlow = 0.95;    ///< ratio of speeds that is worth a word
-  static constexpr double kAhead = 0.02;   ///< of the whole: on-demand machines go back
-
-  struct Wanted {
-    int on_demand = 0;
-    std::string reason{};
-  };
-
-  /// In numbers, why machines are rented.
-  static std::string at_risk(const Situation& s, bool last_call) {
-    std::string reason = fmt::format("{}: {:.3g} % done at {:.3g} % of the time",
-                                     last_call ? "only machines nobody takes will do" : "behind the clock",
-                                     100 * s.done / *s.target, 100 * (s.now / *s.deadline));
-    if (s.ratio < kSlow) reason += fmt::format("; measured speed is {:.2f} of the predicted", s.ratio);
-    return reason;
-  }
-
-  /// From being too late to the first step of a machine on demand: the next check, and its start.
-  Seconds lead() const { return options_.check + options_.start; }
-
-  Wanted wanted(const Situation& s) const {
-    const double left = std::max(0.0, *s.target - s.done);
-    const int rented = s.usable(Market::on_demand) + s.ordered(Market::on_demand);
-    if (left == 0) return {rented, {}};  // all that is missing is to save it
-    const Seconds time = *s.deadline - s.now;
-    const double line = *s.target * std::min(1.0, s.now / *s.deadline);
-    const int most = std::clamp(options_.most_machines, shapes_.least_machines(), shapes_.most_machines());
-    const double fastest = s.ratio * shapes_.speed(*shapes_.best(most));
-    const Seconds need(kReserve * left / fastest);
-    const bool last_call = time <= need + lead();
-    const bool behind = when_ == TopUp::behind && s.done < line;
-    if (time.count() > 0 && (last_call || behind)) {
-      // The fewest machines that still make it, with a reserve for what changes cost.
-      const double speed = last_call ? fastest : kReserve * left / time.count();
-      int machines = shapes_.least_machines();
-      while (machines < most && s.ratio * shapes_.speed(*shapes_.best(machines)) < speed) ++machines;
-      const int spot = s.machines() - s.usable(Market::on_demand);
-      return {std::max(0, machines - spot), at_risk(s, last_call)};
-    }
-    const bool ahead = when_ == TopUp::behind ? s.done > line + kAhead * *s.target : time > need + 2 * lead();
-    if (ahead && rented > 0) return {0, "ahead of the clock"};
-    return {rented, {}};
-  }
-
-  /// What may be ordered, the cheapest first, by the last prices heard.
-  std::vector<Offer> offers(const Situation& s) const {
-    std::vector<Offer> all = options_.offers;
-    for (Offer& offer : all) {
-      for (const Holding& holding : s.holdings) {
-        if (holding.kind == MachineKind{offer.type, offer.zone, offer.market}) offer.rate = holding.price;
-      }
-    }
-    if (all.empty()) all.push_back({.limit = std::numeric_limits<int>::max()});
-    std::stable_sort(all.begin(), all.end(), [](const Offer& a, const Offer& b) { return a.rate < b.rate; });
-    return all;
-  }
-
-  /// `count` machines on demand: what there is and the cheapest besides, or what there is without the dearest.
-  std::vector<Want> dealt_out(const Situation& s, int count) const {
-    std::vector<Holding> held;
-    for (const Holding& holding : s.holdings) {
-      if (holding.kind.market == Market::on_demand) held.push_back(holding);
-    }
-    std::stable_sort(held.begin(), held.end(), [](const Holding& a, const Holding& b) { return a.price < b.price; });
-    std::vector<Want> wants;
-    for (const Holding& holding : held) {
-      wants.push_back({holding.kind, std::min(count, holding.usable)});
-      count -= wants.back().count;
-    }
-    // A machine that is here goes before one that may never come.
-    for (std::size_t i = 0; i < held.size(); ++i) {
-      const int awaited = std::min(count, held[i].ordered);
-      wants[i].count += awaited;
-      count -= awaited;
-    }
-    if (count == 0) return wants;
-    for (const Offer& offer : offers(s)) {
-      const MachineKind kind{offer.type, offer.zone, offer.market};
-      auto same = std::find_if(wants.begin(), wants.end(), [&](const Want& want) { return want.kind == kind; });
-      if (same == wants.end()) same = wants.insert(wants.end(), Want{kind, 0});
-      const int more = std::clamp(offer.limit - same->count, 0, count);
-      same->count += more;
-      count -= more;
-    }
-    return wants;
-  }
-
-  static int given_back(const Situation& s, const std::vector<Want>& wants) {
-    int sum = 0;
-    for (const Want& want : wants) {
-      for (const Holding& holding : s.holdings) {
-        if (holding.kind == want.kind) sum += std::max(0, holding.usable - want.count);
-      }
-    }
-    return sum;
-  }
-
-  const Shapes& shapes_;
-  PolicyOptions options_;
-  TopUp when_;
-  std::unique_ptr<Policy> inner_;
-};
-
 }  // namespace
 
 std::optional<double> Holding::lost_per_hour() const {
@@ -430,11 +293,10 @@ std::unique_ptr<Policy> make_policy(PolicyName name, const Shapes& shapes, const
     case PolicyName::persist:
       return std::make_unique<Persist>(shapes, costs, options);
     case PolicyName::liveput:
-      return std::make_unique<Promised>(shapes, options, TopUp::last_call,
-                                        std::make_unique<LiveputPolicy>(shapes, costs, options));
+      return make_promised(shapes, costs, options, TopUp::last_call,
+                           std::make_unique<LiveputPolicy>(shapes, costs, options));
     case PolicyName::deadline:
-      return std::make_unique<Promised>(shapes, options, TopUp::behind,
-                                        std::make_unique<Persist>(shapes, costs, options));
+      return make_promised(shapes, costs, options, TopUp::behind, std::make_unique<Persist>(shapes, costs, options));
   }
   return nullptr;
 }

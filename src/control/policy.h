@@ -27,6 +27,7 @@ struct Holding {
   MachineKind kind{};
   int usable = 0;
   int ordered = 0;     ///< on their way
+  Seconds oldest{};    ///< when the first of these was ordered
   UsdPerHour price{};  ///< of one, as last heard
   int arrivals = 0;
   int lost = 0;            ///< announced or not; those given back are none
@@ -74,6 +75,9 @@ class Policy {
  public:
   virtual ~Policy() = default;
   virtual Decision decide(const Situation& situation) = 0;
+  /// Of which market a machine goes when a newcomer is one more than any shape has. Those on demand are the dearer
+  /// ones.
+  virtual Market surplus(const Situation&, [[maybe_unused]] Market newcomer) const { return Market::on_demand; }
 };
 
 struct PolicyOptions {

@@ -202,6 +202,156 @@ TEST(Deadline, WaitsLongerWhereMachinesStartSooner) {
   EXPECT_EQ(on_demand(policy->decide(s)), 4);
 }
 
+/// The same table with a restart of twelve minutes. The reserve is 300 s to the next check, 300 s of start and 720 s of
+/// restart: 1320 s. A change that may be cut off takes 1440 s more.
+struct SlowTable : Table {
+  MigrationCosts slow = MigrationCosts::constant(shapes, Seconds(720));
+  std::unique_ptr<Policy> policy(PolicyName name) const {
+    return make_policy(name, shapes, slow, {.most_machines = 4});
+  }
+  /// 34,000 samples are missing, 1000 s of the fastest shape; so much time is left.
+  static Situation with(Seconds left) {
+    return {.now = Seconds(50'000) - left, .done = 66'000, .target = 100'000, .deadline = Seconds(50'000)};
+  }
+};
+
+// Nothing trains: the work, the reserve and a change that may be cut off are 3760 s.
+TEST(Deadline, KeepsARestartInReserve) {
+  const SlowTable table;
+  EXPECT_EQ(on_demand(table.policy(PolicyName::liveput)->decide(SlowTable::with(Seconds(3770)))), 0);
+  EXPECT_EQ(on_demand(table.policy(PolicyName::liveput)->decide(SlowTable::with(Seconds(3750)))), 4);
+}
+
+// The fastest shape on spot machines uses up no time. It is let train as long as its loss leaves 1020 s for start and
+// restart beside the work, and when these are not left; in between machines nobody takes can still take over.
+TEST(Deadline, LetsTheMarketTrainWhileItsLossCanBeMadeUpFor) {
+  const SlowTable table;
+  for (const auto& [left, rented] : {std::pair{2100, 0}, {1900, 4}, {1600, 0}}) {
+    Situation riding = SlowTable::with(Seconds(left));
+    riding.before = 4;
+    riding.shape = table.shapes.find({2, 2});
+    riding.holdings = {{.kind = {"p3.2xlarge", "a", Market::spot}, .usable = 4}};
+    const Decision decision = table.policy(PolicyName::liveput)->decide(riding);
+    EXPECT_EQ(on_demand(decision), rented) << left;
+    EXPECT_EQ(decision.shape.has_value(), rented == 0) << left;
+  }
+}
+
+// One of four is lost with 2500 s left, 1500 s more than the work: four are rented, and the three go back, since a
+// restart of theirs would be under way when the others come. Two that come alone do not begin one either.
+TEST(Deadline, GoesOverToMachinesNobodyTakesInOneChange) {
+  const SlowTable table;
+  const auto policy = table.policy(PolicyName::liveput);
+  Situation s = SlowTable::with(Seconds(2500));
+  s.before = 4;
+  s.outlook.removed = 1;
+  s.shape = table.shapes.find({2, 2});
+  const MachineKind market{"p3.2xlarge", "a", Market::spot};
+  s.holdings = {{.kind = market, .usable = 3}};
+  const Decision ordered = policy->decide(s);
+  EXPECT_EQ(ordered.wants, (std::vector<Want>{{market, 0}, {{.market = Market::on_demand}, 4}}));
+  EXPECT_FALSE(ordered.shape.has_value());
+  s.now += Seconds(120);
+  s.before = 0;
+  s.outlook = {.added = 2};
+  s.shape.reset();
+  s.holdings = {{.kind = kRented, .usable = 2, .ordered = 2}};
+  EXPECT_FALSE(policy->decide(s).shape.has_value());
+  s.before = 2;
+  s.holdings = {{.kind = kRented, .usable = 4}};
+  EXPECT_EQ(table.shape(policy->decide(s)), (Shape{2, 2}));
+}
+
+// 27/s will be done in 1259 s, which leaves 991 s: less than start and restart. The spot machine among the three goes
+// for good, so what trained is broken up, though as many machines came as go.
+TEST(Deadline, ANewcomerOnDemandDoesNotStandInForTheSpotMachineGivenBack) {
+  const SlowTable table;
+  Situation s = SlowTable::with(Seconds(2250));
+  s.before = 3;
+  s.outlook.added = 1;
+  s.shape = table.shapes.find({3, 1});
+  s.holdings = {{.kind = {"p3.2xlarge", "a", Market::spot}, .usable = 1}, {.kind = kRented, .usable = 3}};
+  const Decision decision = table.policy(PolicyName::liveput)->decide(s);
+  EXPECT_EQ(on_demand(decision), 4);
+  EXPECT_FALSE(decision.shape.has_value());
+}
+
+// An order that is 300 s old and not here is not to be relied on: what is there trains.
+TEST(Deadline, DoesNotWaitForMachinesThatAreOverdue) {
+  const SlowTable table;
+  Situation s = SlowTable::with(Seconds(2500));
+  s.outlook.added = 4;
+  s.holdings = {{.kind = {"p3.2xlarge", "a", Market::spot}, .usable = 4},
+                {.kind = kRented, .ordered = 4, .oldest = s.now - Seconds(300)}};
+  EXPECT_EQ(table.shape(table.policy(PolicyName::liveput)->decide(s)), (Shape{2, 2}));
+}
+
+// 180,000 samples in 10,000 s are 18/s, with the reserve 19.8/s: three machines, of which two are rented and here. A
+// restart is as long as the look-ahead, so that would leave them idle; 27/s instead of 10/s save 11,333 s.
+TEST(Deadline, HasRentedMachinesTrainWhereAChangeIsLong) {
+  const SlowTable table;
+  const Situation s{.now = Seconds(10'000),
+                    .before = 1,
+                    .outlook = {.added = 2},
+                    .shape = table.shapes.find({1, 1}),
+                    .holdings = {{.kind = kRented, .usable = 2}},
+                    .done = 20'000,
+                    .target = 200'000,
+                    .deadline = Seconds(20'000)};
+  EXPECT_EQ(table.policy(PolicyName::persist)->decide(s).shape, s.shape);
+  const Decision decision = table.policy(PolicyName::deadline)->decide(s);
+  EXPECT_EQ(on_demand(decision), 2);
+  EXPECT_EQ(table.shape(decision), (Shape{3, 1}));
+}
+
+/// One machine on demand at 3 USD/h trains, 10,000 s of work are left, and one of the market has come at 1 USD/h. Two
+/// restarts of 720 s cost 4320 s USD/h, which 2160 s of the market's machine save.
+struct Newcomer {
+  Shapes shapes{{{1, 1}}, {10}};
+  MigrationCosts costs = MigrationCosts::constant(shapes, Seconds(720));
+  Market goes(Seconds slack, int lost, Seconds held) const {
+    const Situation s{.before = 1,
+                      .outlook = {.added = 1},
+                      .shape = 0,
+                      .holdings = {{.kind = kRented, .usable = 1, .price = {3}},
+                                   {.kind = {"p3.2xlarge", "a", Market::spot},
+                                    .usable = 1,
+                                    .price = {1},
+                                    .lost = lost,
+                                    .machine_time = held}},
+                      .target = 100'000,
+                      .deadline = Seconds(10'000) + slack};
+    return make_policy(PolicyName::deadline, shapes, costs, {.most_machines = 1})->surplus(s, Market::spot);
+  }
+};
+
+TEST(Deadline, TradesARentedMachineOnlyForOneThatStaysLongEnough) {
+  const Newcomer newcomer;
+  EXPECT_EQ(newcomer.goes(Seconds(5000), 2, Seconds(2 * 2170)), Market::on_demand);
+  EXPECT_EQ(newcomer.goes(Seconds(5000), 2, Seconds(2 * 2150)), Market::spot);
+  EXPECT_EQ(newcomer.goes(Seconds(5000), 0, Seconds(0)), Market::on_demand);
+}
+
+// 1320 s of reserve and 1440 s for a change that is cut off.
+TEST(Deadline, TradesARentedMachineOnlyWhereAChangeIsAfforded) {
+  const Newcomer newcomer;
+  EXPECT_EQ(newcomer.goes(Seconds(2770), 0, Seconds(0)), Market::on_demand);
+  EXPECT_EQ(newcomer.goes(Seconds(2750), 0, Seconds(0)), Market::spot);
+}
+
+// Ahead of the clock, with nothing else to train on: to wait would cost a restart.
+TEST(Deadline, KeepsRentedMachinesUntilTheMarketHasOthers) {
+  const Table table;
+  Situation s{.now = Seconds(5000),
+              .before = 2,
+              .shape = table.shapes.find({2, 1}),
+              .holdings = {{.kind = kRented, .usable = 2}},
+              .done = 60'000,
+              .target = 100'000,
+              .deadline = Seconds(10'000)};
+  EXPECT_EQ(on_demand(table.policy(PolicyName::deadline)->decide(s)), 2);
+}
+
 TEST(Deadline, OrdersNothingWhenAllThatIsMissingIsToSaveIt) {
   const Table table;
   const Situation s{.now = Seconds(9900), .done = 100'000, .target = 100'000, .deadline = Seconds(10'000)};

@@ -68,6 +68,8 @@ class World {
       for (int i = 0; i < rented.count; ++i) join(rented.kind, rented.price, {.line = lines_});
       ++lines_;
     }
+    // A promise is looked at from the beginning, whether there are machines or not.
+    if (options_.promise.samples && options_.promise.deadline) wake_ = Seconds(0);
     while (!controller_.finished()) {
       const Seconds next = next_time();
       if (next >= scene_.duration) break;
