@@ -135,14 +135,22 @@ bool Session::diverged(const Crew::Step& step) {
     return false;
   }
   // No worker applies the step before it hears that it counts: what there was before it can still be saved.
-  if (nan_steps_ == 0 && !saving_.holds(crew_->sample())) request_checkpoint();
+  if (nan_steps_ == 0) {
+    last_good_ = crew_->sample();
+    if (!saving_.holds(last_good_)) request_checkpoint();
+  }
   return ++nan_steps_ >= train_.nan_steps;
 }
 
 void Session::give_up(std::string why) {
-  if (!saving_.asked()) return fail(std::move(why));
   verdict_ = std::move(why);
-  ring(Alarm::save, kVerdictPatience);
+  if (saving_.asked()) return ring(Alarm::save, kVerdictPatience);
+  fail_as_judged();
+}
+
+void Session::fail_as_judged() {
+  fail(fmt::format("{}; the state before them, of sample {}, {} saved", *verdict_, last_good_,
+                   saving_.holds(last_good_) ? "is" : "could not be"));
 }
 
 void Session::go_on_after(bool told, bool evaluate) {

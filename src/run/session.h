@@ -198,6 +198,7 @@ class Session {
   bool diverged(const Crew::Step& step);
   /// The run ends as failed once what is being saved is saved.
   void give_up(std::string why);
+  void fail_as_judged();
   void note_crew();
   void note_accounts();
   void note_fleet() { out_.note("fleet", fleet_.record()); }
@@ -242,6 +243,7 @@ class Session {
   Failures failures_{};
   StepWatch watch_;
   int nan_steps_ = 0;                     ///< the last ones, whose loss was no number
+  std::int64_t last_good_ = 0;            ///< sample before the first of them
   std::optional<std::string> verdict_{};  ///< why the run ends as soon as it is saved
   Seconds next_reading_{};
   Seconds pulsed_{};

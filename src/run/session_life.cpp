@@ -280,7 +280,7 @@ void Session::check_steps() {
 
 /// A worker that does not get on may hold up those that could save.
 void Session::end_saving() {
-  if (verdict_) return fail(*verdict_);
+  if (verdict_) return fail_as_judged();
   const auto busy = watch_.busy();
   if (busy.empty()) return fail("stopped, but no worker could write a last checkpoint");
   for (const WorkerId worker : busy) lose(worker, watch_.story(now_, worker));

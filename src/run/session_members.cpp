@@ -237,7 +237,7 @@ void Session::published(Seconds now, const CheckpointWritten& checkpoint, const 
   tell(CheckpointDone{progress_of(checkpoint.sample)});
   for (const WorkerId worker : std::exchange(to_release_, {})) dismiss(worker, "released");
   if (verdict_) {
-    fail(fmt::format("{}; what was before it is in {}", *verdict_, checkpoint.path));
+    fail_as_judged();
   } else if (phase_ == Phase::saving) {
     // One that was asked for earlier may come first.
     if (ended_ || checkpoint.sample >= crew_->sample()) {
@@ -253,7 +253,7 @@ void Session::on_not_written(const CheckpointFailed& message) {
   saving_.failed(now_);
   say("no checkpoint: " + message.what);
   for (const WorkerId worker : std::exchange(to_release_, {})) dismiss(worker, "released");
-  if (verdict_) return fail(*verdict_);
+  if (verdict_) return fail_as_judged();
   if (phase_ == Phase::saving)
     fail(fmt::format("stopped, but the last checkpoint could not be written: {}", message.what));
 }

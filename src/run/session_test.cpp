@@ -209,8 +209,9 @@ TEST(Session, ALossThatIsNoNumberEndsTheRunWithWhatWasBefore) {
   EXPECT_FALSE(shell.session->failure());  // the checkpoint is still being written
   shell.session->published(Seconds(7), {.sample = 8, .path = "checkpoint-1"}, {});
   ASSERT_TRUE(shell.session->failure());
-  EXPECT_EQ(*shell.session->failure(),
-            "the loss is no number for 3 steps in a row, up to sample 32; what was before it is in checkpoint-1");
+  EXPECT_EQ(
+      *shell.session->failure(),
+      "the loss is no number for 3 steps in a row, up to sample 32; the state before them, of sample 8, is saved");
 }
 
 TEST(Session, ALossThatIsNoNumberNowAndThenEndsNothing) {

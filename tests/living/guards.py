@@ -96,9 +96,9 @@ def a_worker_with_other_data_is_not_let_in(place):
 
 def a_loss_that_is_no_number_ends_the_run(place):
     write(place.job, "name: nan\nobjective: {epochs: 100}\ntrain:\n  model: {name: mlp, hidden: [8]}\n"
-          "  data: {name: digits, samples: 640}\n  optimiser: {kind: sgd, rate: 1e18}\n  batch: 32\n")
+          "  data: {name: digits, samples: 640}\n  optimiser: {kind: sgd, rate: 1e10, weight_decay: 1e10}\n  batch: 32\n")
     failed = place.call("run", place.job, "--workers", "2", "--out", place.out, "-y", code=1).stderr
-    expect("the loss is no number for 3 steps in a row" in failed and "what was before it is in" in failed, failed)
+    expect("the loss is no number for 3 steps in a row" in failed and "the state before them, of sample 32, is saved" in failed, failed)
     edit(place.job, "  batch: 32", "  batch: 32\n  on_nan: go")
     edit(place.job, "epochs: 100", "epochs: 1")
     place.call("run", place.job, "--workers", "1", "--out", f"{place.folder}/two", "-y")
@@ -124,7 +124,7 @@ def a_script_that_hangs_is_replaced_and_says_where(place):
     expect((done["samples"], done["samples_repeated"], done["samples_skipped"]) == (128, 0, 0), f"{done}")
     expect("does not get on" in read(f"{place.out}/journal.jsonl"), "nothing is said of it")
     logs = "".join(read(f"{place.out}/logs/{name}") for name in os.listdir(f"{place.out}/logs"))
-    expect("train.py\", line 10" in logs, f"its log does not say where it was: {logs[-2000:]}")
+    expect("train.py\", line 11" in logs, f"its log does not say where it was: {logs[-2000:]}")
 
 
 CASES = [two_runs_do_not_share_a_folder_of_checkpoints, a_resumed_job_trains_what_it_began,
