@@ -96,7 +96,9 @@ Expectation LocalEngine::expected(const MachineRole& role) const {
 
 void LocalEngine::see(Sighting sight) {
   // Never from within a call: the caller that ordered is in the middle of something.
-  loop_.post([this, sight = std::move(sight)] { calls_.seen(sight); });
+  loop_.post([this, here = std::weak_ptr(here_), sight = std::move(sight)] {
+    if (!here.expired()) calls_.seen(sight);
+  });
 }
 
 Sighting LocalEngine::sight_of(int launch, const Process& process) const {

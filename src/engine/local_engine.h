@@ -97,6 +97,7 @@ class LocalEngine final : public Engine {
   void tell_prices();
 
   Loop& loop_;
+  std::shared_ptr<int> here_ = std::make_shared<int>();  ///< what is posted may come when the engine is gone
   Options options_;
   Calls calls_;
   std::map<int, Process> processes_{};

@@ -239,6 +239,24 @@ TEST(Session, AWorkerThatDoesNotGetOnIsLost) {
   EXPECT_FALSE(shell.session->members().contains(guest.id));
 }
 
+// An epoch is one step. The look at the validation set at its end has no limit, however long the step with it takes.
+TEST(Session, AWorkerThatLooksAtTheValidationSetIsGivenTime) {
+  Shell shell;
+  shell.inputs.spec.train->validation.emplace();
+  Guest guest(shell, Seconds(1), {.samples = 8});
+  const auto first = guest.lease(Seconds(2));
+  ASSERT_TRUE(first);
+  guest.hear(Seconds(3), guest.done(*first));
+  const auto second = guest.lease(Seconds(3));
+  ASSERT_TRUE(second && second->evaluate);
+  for (double time = 3; time < 2000; time += 0.25) {
+    guest.hear(Seconds(time), Alive{.doing = "compute"});
+    guest.lease(Seconds(time));
+  }
+  EXPECT_FALSE(guest.explains);
+  EXPECT_TRUE(shell.session->members().contains(guest.id));
+}
+
 // The one machine that it wants: first only ordered, then rented without a word, then a worker of the run.
 TEST(Session, AMachineIsInTheStatusFromItsOrderOn) {
   Shell shell;

@@ -76,6 +76,8 @@ class Stage {
     }
     if (line == "dies") {
       session_.reset();
+      wanted_.clear();
+      done_ = 0;
       return true;
     }
     if (!session_ || !tell(*session_, time, line)) return false;
@@ -172,8 +174,8 @@ std::string replay(const std::vector<std::string>& story, const RunInputs& input
       continue;
     }
     // Whoever dies leaves things undone.
-    const bool dies = line.ends_with(" dies");
-    if (const auto more = stage.next(); more && !dies) return fmt::format("line {}: now, before it: {}", i + 1, *more);
+    const auto more = line.ends_with(" dies") ? std::nullopt : stage.next();
+    if (more) return fmt::format("line {}: now, before it: {}", i + 1, *more);
     if (!stage.follow(line)) return fmt::format("line {} cannot be told: {}", i + 1, line);
   }
   return {};
