@@ -19,20 +19,16 @@ class Keeping:
             state, sample = self.trainer.state(), self._sample
         except ValueError as error:
             return self._line.say("checkpoint-failed", sample=self._sample, what=str(error))
-        fields = {"job": self._job_name(), "run": self.terms["run"], "seed": self.terms["seed"], "data": self._data(),
+        fields = {"job": self._job_name(), "run": self.terms["run"], "seed": self.terms["seed"], "data": "",
                   "sample": sample, "step": self._step, "loss": self._loss,
                   "ledger": [{"first": 0, "count": sample}] if sample else []}
         stall_s = time.monotonic() - start
         self._writer = threading.Thread(target=self._written, args=(state, fields, stall_s), daemon=True)
         self._writer.start()
 
-    def _data(self):
-        """Tells the data set from another, as far as a script says what it is."""
-        return "%d samples" % self._samples
-
     def _check_origin(self, fields):
         """A checkpoint of another run, order or data set holds other samples than its count says."""
-        own = {"run": self.terms["run"], "seed": self.terms["seed"], "data": self._data()}
+        own = {"run": self.terms["run"], "seed": self.terms["seed"]}
         for key, want in own.items():
             seen = fields.get(key, "")
             if seen != "" and want != "" and seen != want:

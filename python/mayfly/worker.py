@@ -170,7 +170,7 @@ class Worker(AllReduce, Served, Keeping):
                 self._detach()
 
     def _ready(self):
-        self._line.say("ready", samples=self._samples, data=self._data(), parameters=self.trainer.parameters,
+        self._line.say("ready", samples=self._samples, data="", parameters=self.trainer.parameters,
                        state_mb=self.trainer.megabytes(), load_s=time.monotonic() - self._start, address="")
 
     def _describe(self):
