@@ -15,12 +15,14 @@
 #include "base/check.h"
 #include "base/overloaded.h"
 #include "base/text.h"
+#include "data/order.h"
 #include "train/data_link.h"
 
 namespace mayfly::bench {
 namespace {
 
 constexpr Seconds kBeat{0.5};
+constexpr std::int64_t kSamples = 1000;  ///< of the data set, as far as the controller is told
 
 using Kind = DataHeader::Kind;
 
@@ -176,7 +178,7 @@ void LightCrew::hear(Worker& worker, const ToMember& message) {
                  [&](const Welcome&) {
                    worker.welcome = true;
                    ++welcomed_;
-                   say(worker, Ready{.samples = 1000, .parameters = 1000});
+                   say(worker, Ready{.samples = kSamples, .parameters = 1000});
                  },
                  [&](const Attach& word) { attach(worker, word); }, [&](const Lease& lease) { ask(worker, lease); },
                  [&](const Refused&) { sent_away(); }, [&](const Leave&) { sent_away(); },
@@ -245,13 +247,15 @@ bool LightCrew::take_answer(Worker& worker, Server& server) {
 /// By all servers: they are met, or the lease is staged.
 void LightCrew::answered(Worker& worker) {
   if (worker.lease.formation != worker.formation) return say(worker, Formed{.formation = worker.formation});
-  const std::string frame = framed(encoded<ToController>(Pushed{.formation = worker.formation,
-                                                                .lease = worker.lease.lease,
-                                                                .sample = worker.lease.sample,
-                                                                .loss = 0.5,
-                                                                .compute_s = 1e-6,
-                                                                .pull_s = 1e-6,
-                                                                .push_s = 1e-6}));
+  const std::string frame = framed(encoded<ToController>(
+      Pushed{.formation = worker.formation,
+             .lease = worker.lease.lease,
+             .sample = worker.lease.sample,
+             .read = SampleOrder(kSamples, 1).reading(worker.lease.first_sample, worker.lease.samples),
+             .loss = 0.5,
+             .compute_s = 1e-6,
+             .pull_s = 1e-6,
+             .push_s = 1e-6}));
   pushed_bytes_ = frame.size();
   send_all(worker.socket, frame);
 }

@@ -69,6 +69,7 @@ class AllReduce:
         form, receivers = self._form, self._receivers()
         if form["rank"] not in receivers and self._sample != form["sample"]:
             return self._break("holds sample %d, want %d" % (self._sample, form["sample"]))
+        self._addresses = addresses
         data = b""
         if form["rank"] == form["source"] and receivers:
             try:
@@ -95,7 +96,7 @@ class AllReduce:
             except Exception as failure:  # whatever torch makes of bytes that are none of its own
                 error = "the state that came: %s" % failure
         if error is not None:
-            return self._break(error)
+            return self._break(error, where.unreached)
         self._stands = True
         form = self._form
         log("formation %d: rank %d of %d at sample %d" % (form["formation"], form["rank"], form["size"], self._sample))
@@ -127,9 +128,12 @@ class AllReduce:
         form = self._form
         if counts and len(counts) != form["size"]:
             return self._break("a lease for %d workers, want %d" % (len(counts), form["size"]))
-        self._lease = None
+        self._lease, self._read, self._compared = None, 0, {}
         if not counts:
             return
+        if message["compare"]:
+            start = time.monotonic()
+            self._compared = {"state": self.trainer.entries(), "compare_s": time.monotonic() - start}
         own, total = counts[form["rank"]], sum(counts)
         share = 1.0 if self.terms["sum"] else own / total
         if own > 0:
@@ -149,8 +153,9 @@ class AllReduce:
             if self._await("added") is not None:
                 return False
         value = self.trainer.loss() / (total if self.terms["sum"] else 1)
-        done = {"formation": form["formation"], "first_sample": message["committed"], "samples": total, "loss": value,
-                "compute_s": compute_s, "exchange_s": time.monotonic() - start}
+        done = {"formation": form["formation"], "first_sample": message["committed"], "samples": total,
+                "read": self._read, "loss": value, "compute_s": compute_s, "exchange_s": time.monotonic() - start,
+                **self._compared}
         self._pending = Pending(message["committed"], total, message["step"], form["size"] == 1, done)
         self._line.say("step-done", **done)
         self._line.doing(None)
@@ -177,10 +182,18 @@ class AllReduce:
                 self._leave_formation()
                 return "the formation is over"
 
-    def _break(self, what):
-        log("formation %d broken: %s" % (self._form["formation"], what))
+    def _break(self, what, unreached=None):
+        formation, own = self._form["formation"], self._mesh
         self._leave_formation()
-        self._line.say("broken", formation=self._form["formation"], what=what)
+        if own is not None and not unreached and formation > self._ended_up_to:
+            unreached = own.look(self._addresses)
+        self._say_broken(formation, what, unreached)
+
+    def _say_broken(self, formation, what, unreached):
+        log("formation %d broken: %s" % (formation, what))
+        for address in unreached or ():
+            log("%s does not answer" % address)
+        self._line.say("broken", formation=formation, what=what, **({"unreached": unreached} if unreached else {}))
 
     def _leave_formation(self):
         if self._mesh is not None:

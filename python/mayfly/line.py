@@ -146,6 +146,8 @@ class Line:
         self._next_attempt = time.monotonic() + RETRY_S
         hello = {"message": "hello", "protocol": secure.PROTOCOL, "pid": os.getpid(), "role": "worker",
                  "slot": self._slot}
+        if self._slot >= 0:
+            hello["machine"] = os.environ.get("MAYFLY_MACHINE", "")
         if self._terms:
             hello["worker"] = self._terms["worker"]
             if self._sample is not None:

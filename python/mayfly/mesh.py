@@ -9,7 +9,7 @@ import threading
 import torch
 import torch.distributed as dist
 
-from . import secure
+from . import reach, secure
 from .frames import FrameReader, ProtocolError, encoded
 
 _PATIENCE_S = 60.0  # of an exchange nobody ends; the controller is faster
@@ -129,13 +129,16 @@ class Mesh:
         self.over = False
         self._group, self._store, self._busy = None, None, False
         self._server = StoreServer(host, secret) if form["rank"] == 0 else None
+        self._doorstep = reach.Doorstep()
+        self.unreached = []  # addresses that do not answer
         self._work = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="mayfly-mesh", daemon=True)
         self._thread.start()
 
     def word(self):
         """Where the others reach it, and what it speaks."""
-        return "torch %s gloo %s:%d" % (torch.__version__, self._host, self._server.port if self._server else 0)
+        return "torch %s gloo %s:%d" % (torch.__version__, self._host,
+                                         self._server.port if self._server else self._doorstep.port)
 
     def stranger(self, addresses):
         """Why these do not fit together; None where they do. Whoever holds the state decides what is spoken."""
@@ -176,6 +179,7 @@ class Mesh:
             secure.shut(self._store.sock)
         if self._server is not None:
             self._server.close()
+        self._doorstep.close()
         if self._group is not None and self._busy:
             # Taking a group apart waits for what hangs in it, and so would the end of the process.
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._group))
@@ -189,17 +193,36 @@ class Mesh:
         form = self.form
         if form["size"] == 1:
             return
+        with reach.Watch(self._others(addresses), self._missed):
+            group = self._joined(addresses)
+        if self.over:
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(group))
+            raise RuntimeError("the formation is over")
+        self._group = group
+        reach.limit_silence_of_all()
+
+    def _others(self, addresses):
+        return {address: address.rpartition(" ")[2] for rank, address in enumerate(addresses)
+                if rank != self.form["rank"]}
+
+    def _missed(self, addresses):
+        """In a watch's thread: the worker is told at once, and what hangs is left behind."""
+        self.unreached = addresses
+        self._mail.put(("mesh", (self, "met", None, "others do not answer")))
+
+    def look(self, addresses):
+        """Which of the others do not answer; waits for them."""
+        return reach.missing(self._others(addresses))
+
+    def _joined(self, addresses):
+        form = self.form
         self._store = _Store(secure.address_of(addresses[0].rpartition(" ")[2]), self._secret)
         gloo = dist.distributed_c10d.ProcessGroupGloo
         options = gloo._Options()
         options._devices = [gloo.create_device(hostname=self._host)]
         options._timeout = datetime.timedelta(seconds=_PATIENCE_S)
         options._threads = 1
-        group = gloo(self._store, form["rank"], form["size"], options)
-        if self.over:
-            ctypes.pythonapi.Py_IncRef(ctypes.py_object(group))
-            raise RuntimeError("the formation is over")
-        self._group = group
+        return gloo(self._store, form["rank"], form["size"], options)
 
     def hand_over(self, data, receivers):
         """The source has the bytes; each receiver gets them. Returns them, or None where this is neither."""

@@ -29,6 +29,14 @@ def _mixed_tensor(z):
     return z ^ ((z >> 31) & ((1 << 33) - 1))
 
 
+def reading_of(samples):
+    """Tells what has been read from what was not; as in src/data/order.cpp."""
+    import torch
+
+    total = int(_mixed_tensor(torch.tensor(samples, dtype=torch.int64)).sum()) if samples else 0
+    return (total & _MASK) >> 1
+
+
 class SampleOrder:
     def __init__(self, size, seed):
         if not 0 < size <= 1 << 62:

@@ -165,7 +165,7 @@ class _Member:
             lease = worker.lease()
             if lease is None:
                 break
-            yield _batch_of(self._dataset, worker.order.samples(lease.first, lease.count), self._collate)
+            yield _batch_of(self._dataset, worker.samples(lease), self._collate)
             if worker.lease_in_hand(lease):
                 raise RuntimeError("a batch without its mayfly.step()")
         self.close()

@@ -5,7 +5,7 @@ import os
 import socket
 import ssl
 
-PROTOCOL = 6
+PROTOCOL = 7
 MAGIC = b"MAYFLY3\n"
 _RANDOM = 32
 

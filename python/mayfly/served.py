@@ -1,6 +1,7 @@
 """A worker's part where servers hold the parameters: one lease at a time is pulled for, computed and pushed."""
 import time
 
+from . import reach
 from .leases import Lease, Unable
 from .line import log
 from .shards import Shards
@@ -23,7 +24,6 @@ class Served:
                 raise ConnectionError("the formation is over")
             served.connect()
         except (OSError, ValueError) as error:
-            self._detach()
             return self._broken(message["formation"], error)
         self._served = served
         log("formation %d: %d servers" % (message["formation"], len(message["addresses"])))
@@ -37,10 +37,12 @@ class Served:
             served.close()
 
     def _broken(self, formation, error):
-        what = str(error) or type(error).__name__
-        log("formation %d broken: %s" % (formation, what))
+        addresses = self._shards.addresses if self._shards is not None else []
         self._detach()
-        self._line.say("broken", formation=formation, what=what)
+        unreached = []
+        if formation > self._ended_up_to:
+            unreached = reach.missing({address: address for address in addresses if address})
+        self._say_broken(formation, str(error) or type(error).__name__, unreached)
 
     def _take(self, message):
         # After a mended line the controller may repeat itself.
@@ -53,19 +55,18 @@ class Served:
         except OSError as error:
             return self._broken(message["formation"], error)
         self.trainer.set_weights(self._served.weights)
-        pushed = {"formation": message["formation"], "lease": message["lease"], "sample": state, "loss": 0.0,
-                  "compute_s": 0.0, "pull_s": time.monotonic() - start, "push_s": 0.0}
+        pushed = {"formation": message["formation"], "lease": message["lease"], "sample": state, "read": 0,
+                  "loss": 0.0, "compute_s": 0.0, "pull_s": time.monotonic() - start, "push_s": 0.0}
         if message["samples"] == 0:
             self._last_push = pushed
             return self._line.say("pushed", **pushed)
         share = 1.0 if self.terms["sum"] else message["share"]
-        self._start_compute = time.monotonic()
         self._lease = Lease(message["formation"], message["first_sample"], message["samples"], share, pushed)
 
     def _push(self, lease, loss):
         value = self.trainer.compute(loss, lease.share)
         self.trainer.finish_push(lease.share)
-        pushed = dict(lease.message, compute_s=time.monotonic() - self._start_compute,
+        pushed = dict(lease.message, read=self._read, compute_s=time.monotonic() - self._start_compute,
                       loss=value / lease.count if self.terms["sum"] else value)
         start = time.monotonic()
         self._line.doing("exchange")

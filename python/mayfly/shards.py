@@ -4,7 +4,7 @@ import threading
 
 import torch
 
-from . import secure
+from . import reach, secure
 
 _HEADER = struct.Struct("<4sIqqQQ")
 _MAGIC = b"MYF1"
@@ -29,6 +29,7 @@ class _Server:
         self.address, self._formation, self.first, self.count = address, formation, first, count
         self.sock = secure.connected(secure.address_of(address), token, _CONNECT_S)
         self.sock.settimeout(None)
+        reach.limit_silence(self.sock)
         self.sock.sendall(header(HELLO, formation))
 
     def meet(self):
@@ -62,14 +63,14 @@ class Shards:
 
     def __init__(self, attach, token, size, worker):
         self.formation, self._shards = attach["formation"], attach["shards"]
-        self._addresses, self._token, self._size, self._worker = attach["addresses"], token, size, worker
+        self.addresses, self._token, self._size, self._worker = attach["addresses"], token, size, worker
         self._servers, self._readers = [], []
         self._lock, self._over = threading.Lock(), False
         self.weights = torch.zeros(size)
 
     def connect(self):
         for shard in range(self._shards):
-            alike = [address for address in self._addresses[shard::self._shards] if address]
+            alike = [address for address in self.addresses[shard::self._shards] if address]
             if not alike:
                 raise ConnectionError("no server for shard %d" % shard)
             for i, address in enumerate(alike):

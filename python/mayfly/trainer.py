@@ -2,6 +2,7 @@
 apply() moves them. What is exchanged lies in one piece: parameters, then running statistics, then counters, as in
 src/nn/flat_tensors.h, so that workers of both kinds can push to the same servers."""
 import json
+import zlib
 
 import torch
 
@@ -34,6 +35,11 @@ def _grown(tree, tensors):
         return {_grown(key, tensors): _grown(item, tensors) for key, item in value}
     items = [_grown(item, tensors) for item in value]
     return tuple(items) if kind == "tuple" else items
+
+
+def _checksum(tensor):
+    flat = tensor.detach().cpu().contiguous().reshape(-1)
+    return zlib.crc32(flat.view(torch.uint8).numpy())
 
 
 class Forwards:
@@ -192,6 +198,20 @@ class Trainer:
         moments = {}
         tree = json.dumps(_tree(self.optimizer.state_dict(), moments))
         return {"model": self.tensors(), "optimizer": moments, "tree": tree}
+
+    def entries(self):
+        """"NAME VALUE" for each tensor and setting, by which workers that should hold the same are compared."""
+        names = {id(p): name for name, p in self.model.named_parameters()}
+        tensors = list(self.model.named_parameters()) + list(self.model.named_buffers())
+        found = ["%s %08x" % (name, _checksum(tensor)) for name, tensor in tensors]
+        for number, group in enumerate(self.optimizer.param_groups):
+            found += ["%s of group %d %s" % (key, number, str(value).replace(" ", ""))
+                      for key, value in sorted(group.items()) if key != "params"]
+            for p in group["params"]:
+                for key, value in sorted(self.optimizer.state.get(p, {}).items()):
+                    shown = "%08x" % _checksum(value) if isinstance(value, torch.Tensor) else str(value).replace(" ", "")
+                    found.append("%s of %s %s" % (key, names.get(id(p), "group %d" % number), shown))
+        return found
 
     def load(self, state):
         """A state of the same network; anything else is a ValueError."""

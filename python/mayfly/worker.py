@@ -9,7 +9,7 @@ from .allreduce import AllReduce
 from .keeping import Keeping
 from .leases import Unable
 from .line import Line, log
-from .order import SampleOrder
+from .order import SampleOrder, reading_of
 from .served import Served
 from .trainer import Trainer
 
@@ -31,7 +31,9 @@ class Worker(AllReduce, Served, Keeping):
         self._sample, self._step, self._loss = 0, 0, 0.0  # the weights hold these; -1: they are garbage
         self._pending = self._form = self._mesh = self._served = None
         self._stands = False
+        self._addresses = []
         self._lease = None
+        self._read, self._compared = 0, {}
         self._last_push = None
         self._writer = None
         self.left = False
@@ -69,8 +71,15 @@ class Worker(AllReduce, Served, Keeping):
         if self.left:
             return None
         self.trainer.begin()
+        self._start_compute = time.monotonic()
         self._line.doing("compute")
         return self._lease
+
+    def samples(self, lease):
+        """Numbers of the leased samples: what the script is given, and what the controller is told of it."""
+        samples = self.order.samples(lease.first, lease.count)
+        self._read = reading_of(samples)
+        return samples
 
     def lease_in_hand(self, lease):
         return self._lease is lease
@@ -84,9 +93,8 @@ class Worker(AllReduce, Served, Keeping):
             return False  # nobody waits for it any more
         if self._served is not None:
             return self._push(lease, loss)
-        start = time.monotonic()
         self.trainer.compute(loss, lease.share)
-        if not self._exchange(lease.message, time.monotonic() - start):
+        if not self._exchange(lease.message, time.monotonic() - self._start_compute):
             return False
         while self._pending is not None and not self.left:
             self._obey(*self._mail())

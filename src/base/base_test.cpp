@@ -239,5 +239,15 @@ TEST(LeastSquares, HasNoCovarianceForWhatTheDataDoNotDetermine) {
   EXPECT_TRUE(fit->covariance.empty());
 }
 
+TEST(Text, Utf8IsWhatOthersTakeForIt) {
+  for (const std::string_view good :
+       {"", "a", "\xc3\xa9", "\xe2\x82\xac", "\xed\x9f\xbf", "\xf0\x9f\x98\x80", "\xf4\x8f\xbf\xbf"})
+    EXPECT_EQ(valid_utf8(good), good.size()) << printable(good);
+  // Cut off, longer than need be, half of a pair, beyond the last character.
+  for (const std::string_view bad :
+       {"\xc3", "\xc0\x80", "\xe0\x9f\xbf", "\xf0\x89\x9e\x96", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xff"})
+    EXPECT_EQ(valid_utf8(bad), 0u) << printable(bad);
+}
+
 }  // namespace
 }  // namespace mayfly

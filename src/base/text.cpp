@@ -30,9 +30,16 @@ std::size_t valid_utf8(std::string_view text) {
     if (lead < 0xc2) return 0;
     return lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : lead < 0xf5 ? 4 : 0;
   };
+  // Longer than need be, half of a pair, or beyond the last character: by the first two bytes.
+  const auto other = [](unsigned char lead, unsigned char next) {
+    return (lead == 0xe0 && next < 0xa0) || (lead == 0xed && next > 0x9f) || (lead == 0xf0 && next < 0x90) ||
+           (lead == 0xf4 && next > 0x8f);
+  };
   for (std::size_t i = 0; i < text.size();) {
-    const std::size_t length = length_of(static_cast<unsigned char>(text[i]));
+    const auto lead = static_cast<unsigned char>(text[i]);
+    const std::size_t length = length_of(lead);
     if (length == 0 || i + length > text.size()) return i;
+    if (length > 1 && other(lead, static_cast<unsigned char>(text[i + 1]))) return i;
     for (std::size_t j = 1; j < length; ++j) {
       if ((static_cast<unsigned char>(text[i + j]) & 0xc0) != 0x80) return i;
     }

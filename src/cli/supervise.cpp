@@ -23,6 +23,8 @@ namespace {
 constexpr int kMostDeaths = 5;
 constexpr std::chrono::seconds kHealthy{10};
 constexpr std::chrono::milliseconds kPause{100};
+/// Between two tries to start one at all.
+constexpr std::chrono::milliseconds kMostPause{30'000};
 
 volatile std::sig_atomic_t child = 0;
 
@@ -86,6 +88,19 @@ int wait_for(pid_t pid, std::optional<int>& asked) {
   }
 }
 
+/// fork(), again and again for a while where the computer has no room just now: a run is not given up for a moment.
+pid_t forked() {
+  for (std::chrono::milliseconds pause = kPause;; pause *= 2) {
+    const pid_t pid = ::fork();
+    if (pid >= 0) return pid;
+    const int error = errno;
+    const bool again = error == EAGAIN && pause <= kMostPause;
+    fmt::print(stderr, "mayfly: cannot start a process: {}{}\n", std::strerror(error), again ? "; tried again" : "");
+    if (!again) return pid;
+    std::this_thread::sleep_for(pause);
+  }
+}
+
 }  // namespace
 
 void pass_on_to(pid_t pid, std::initializer_list<int> signals) {
@@ -108,11 +123,8 @@ int supervise(const std::function<int(bool)>& work, const std::function<void(int
     const auto start = std::chrono::steady_clock::now();
     std::fflush(stdout);
     std::fflush(stderr);
-    const pid_t pid = ::fork();
-    if (pid < 0) {
-      fmt::print(stderr, "mayfly: cannot start a process: {}\n", std::strerror(errno));
-      return kFailed;
-    }
+    const pid_t pid = forked();
+    if (pid < 0) return kFailed;
     if (pid == 0) ::_exit(run_child(front, work, again));
     const int status = wait_for(pid, asked);
     if (!WIFSIGNALED(status)) return WEXITSTATUS(status);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 
 #include "base/text.h"
@@ -36,7 +37,8 @@ Result<void> change(std::string_view key, std::string_view value, DataPath& path
     path.device *= *number;
     path.device_core_s /= *number;
   } else if (key == "machines") {
-    if (!number || *number < 1 || *number != static_cast<int>(*number)) return wanted("a whole number, 1 or more");
+    if (!number || *number < 1 || *number > 1e6 || *number != std::floor(*number))
+      return wanted("a whole number from 1 to 10^6");
     path.machines = static_cast<int>(*number);
     path.partitioned = true;
   } else {

@@ -115,6 +115,9 @@ struct Row {
   std::optional<double> spot_price{};
 };
 
+/// What a catalogue can hold.
+constexpr double kLargestFigure = 1e18;
+
 /// 16384 of "{'Gpus': [{..., 'MemoryInfo': {'SizeInMiB': 16384}}], ...}"; nothing of Azure's "V100".
 std::string_view size_in_mib(std::string_view info) {
   constexpr std::string_view kKey = "SizeInMiB";
@@ -139,8 +142,8 @@ Result<Row> row_of(const Header& header, const std::vector<std::string>& fields,
   const auto number = [&](Column column, std::string_view seen, Range range) -> std::optional<double> {
     if (seen.empty()) return {};
     const auto value = parse_number(seen);
-    if (value && (range == Range::positive ? *value > 0 : *value >= 0)) return value;
-    reject(column, seen, range == Range::positive ? "a number above 0" : "a number, 0 or more");
+    if (value && *value <= kLargestFigure && (range == Range::positive ? *value > 0 : *value >= 0)) return value;
+    reject(column, seen, range == Range::positive ? "a number above 0 and up to 10^18" : "a number from 0 to 10^18");
     return {};
   };
   Row row{.type = text(kType), .accelerator = text(kAccelerator), .region = text(kRegion), .zone = text(kZone)};

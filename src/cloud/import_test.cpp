@@ -192,13 +192,13 @@ TEST(ImportSkypilot, GcpMachinesPricedWithoutTheirGpusAreNotTakenForCheapCpuMach
 TEST(ImportSkypilot, ErrorsNameFileLineColumnAndValue) {
   const std::string good = "m5.large,2,8,,,,us-east-1,use1-az1,0.096,\n";
   EXPECT_EQ(error_of(import_rows(good + "\nm5.large,2,8,,,,us-east-1,use1-az1,-1,\n")),
-            "vms.csv:4: column 'Price': '-1', want a number, 0 or more");
+            "vms.csv:4: column 'Price': '-1', want a number from 0 to 10^18");
   EXPECT_EQ(error_of(import_rows("m5.large,0,8,,,,us-east-1,use1-az1,1,\n")),
-            "vms.csv:2: column 'vCPUs': '0', want a number above 0");
+            "vms.csv:2: column 'vCPUs': '0', want a number above 0 and up to 10^18");
   EXPECT_EQ(error_of(import_rows("m5.large,2,8,,,,us-east-1,use1-az1,1,nan\n")),
-            "vms.csv:2: column 'SpotPrice': 'nan', want a number, 0 or more");
+            "vms.csv:2: column 'SpotPrice': 'nan', want a number from 0 to 10^18");
   EXPECT_EQ(error_of(import_rows("x,2,8,L4,1,{'SizeInMiB': lots},r,z,1,\n")),
-            "vms.csv:2: column 'GpuInfo': 'lots', want a number above 0");
+            "vms.csv:2: column 'GpuInfo': 'lots', want a number above 0 and up to 10^18");
   EXPECT_EQ(error_of(import_rows("m5.large,2,8\n")), "vms.csv:2: 3 columns, want 10 as in the header");
   EXPECT_EQ(error_of(import_rows("m5.large,2,8,,,\"{,,,,\n")), "vms.csv:2: a quote is not closed");
   EXPECT_EQ(error_of(import_rows(",2,8,,,,us-east-1,use1-az1,1,\n")),

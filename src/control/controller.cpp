@@ -92,6 +92,7 @@ void Controller::on(Seconds now, const Lost& event) {
     unsettle(now);
   }
   remove(found);
+  if (event.returns) gone_.erase(event.worker);
 }
 
 void Controller::unusable(const Worker& worker) {

@@ -68,6 +68,21 @@ TEST(Controller, WhoStaysKeepsItsSeat) {
   EXPECT_EQ(assigned[0].members, (std::vector<WorkerId>{1, 3, 4}));
 }
 
+TEST(Controller, WhoIsLeftOutForAWhileMayJoinAgain) {
+  Driven driven(PolicyName::reactive);
+  for (const WorkerId worker : {1, 2}) driven.tell(0, spot(worker));
+  driven.tell(5, Lost{.worker = 2, .returns = true});
+  EXPECT_EQ(of_kind<Assign>(driven.tell(9, spot(2))).at(0).members, (std::vector<WorkerId>{1, 2}));
+  driven.tell(10, Lost{2});
+  EXPECT_TRUE(driven.tell(11, spot(2)).empty()) << "it is gone for good";
+  const auto again = event_in(journal_line(Seconds(5), Lost{.worker = 2, .returns = true}));
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->event, Event(Lost{.worker = 2, .returns = true}));
+  const auto other = event_in(R"({"t_s":5,"event":"lost","worker":"w2","returns":"yes"})");
+  ASSERT_TRUE(other);
+  EXPECT_EQ(other->event, Event(Lost{2}));
+}
+
 TEST(Controller, AcceptsTheNextStepOfItsGenerationOnly) {
   Driven driven(PolicyName::reactive);
   driven.tell(0, spot(1));

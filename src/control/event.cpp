@@ -26,7 +26,11 @@ struct EventJson {
   Json operator()(const Notice& e) const {
     return {{"event", "notice"}, {"worker", worker_name(e.worker)}, {"left_s", e.left.count()}};
   }
-  Json operator()(const Lost& e) const { return {{"event", "lost"}, {"worker", worker_name(e.worker)}}; }
+  Json operator()(const Lost& e) const {
+    Json json{{"event", "lost"}, {"worker", worker_name(e.worker)}};
+    if (e.returns) json["returns"] = true;
+    return json;
+  }
   Json operator()(const StepCommitted& e) const {
     return {
         {"event", "committed"}, {"generation", e.generation}, {"first_sample", e.first_sample}, {"samples", e.samples}};
@@ -88,6 +92,7 @@ struct Fields {
     return json[key].get<double>();
   }
   double value(const char* key) const { return number(key).value_or(0); }
+  bool flag(const char* key) const { return json.contains(key) && json[key].is_boolean() && json[key].get<bool>(); }
   std::optional<Seconds> time(const char* key) const {
     const auto seconds = number(key);
     return seconds ? std::optional(Seconds(*seconds)) : std::nullopt;
@@ -140,7 +145,7 @@ std::optional<TimedEvent> event_in(std::string_view journal_line) {
                                   .price = {fields.value("usd_per_hour")},
                                   .since = fields.time("paid_since_s")}};
   if (word == "notice") return TimedEvent{now, Notice{fields.worker(), Seconds(fields.value("left_s"))}};
-  if (word == "lost") return TimedEvent{now, Lost{fields.worker()}};
+  if (word == "lost") return TimedEvent{now, Lost{fields.worker(), fields.flag("returns")}};
   if (word == "committed")
     return TimedEvent{now, StepCommitted{fields.generation(), fields.value("first_sample"), fields.value("samples")}};
   if (word == "checkpointed") return TimedEvent{now, CheckpointDone{fields.value("sample")}};

@@ -38,6 +38,7 @@ struct Notice {
 /// A machine is gone, announced or not.
 struct Lost {
   WorkerId worker = 0;
+  bool returns = false;  ///< it is there, but nothing can be done with it for a while: it joins again under its name
   bool operator==(const Lost&) const = default;
 };
 /// The workers of a generation have trained on these samples, and the step is durable with them. Counts from the first

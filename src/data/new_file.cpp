@@ -76,6 +76,7 @@ Result<FileSeal> seal_of(const fs::path& path) {
 }
 
 std::uint64_t xxh3_of(std::string_view text) { return XXH3_64bits(text.data(), text.size()); }
+std::uint64_t xxh3_of(std::span<const std::byte> bytes) { return XXH3_64bits(bytes.data(), bytes.size()); }
 
 Result<void> sync_folder(const fs::path& folder) {
   const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);

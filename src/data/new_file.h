@@ -44,6 +44,7 @@ class NewFile {
 /// The seal of a file as it stands on the disk.
 Result<FileSeal> seal_of(const std::filesystem::path& path);
 std::uint64_t xxh3_of(std::string_view text);
+std::uint64_t xxh3_of(std::span<const std::byte> bytes);
 
 /// Creations, renamings and removals in the folder survive a loss of power from here on.
 Result<void> sync_folder(const std::filesystem::path& folder);

@@ -25,6 +25,9 @@ std::uint64_t permuted(std::uint64_t number, int half_bits, std::uint64_t key) {
   return left << half_bits | right;
 }
 
+/// Whole numbers of the wire are positive.
+std::int64_t on_the_wire(std::uint64_t sum) { return static_cast<std::int64_t>(sum >> 1); }
+
 int half_bits_for(std::int64_t size) {
   int half_bits = 1;
   while (half_bits < 31 && (std::int64_t{1} << (2 * half_bits)) < size) ++half_bits;
@@ -49,6 +52,19 @@ std::int64_t SampleOrder::sample_at(std::int64_t place) const {
     number = permuted(number, half_bits_, key);
   } while (number >= static_cast<std::uint64_t>(size_));
   return static_cast<std::int64_t>(number);
+}
+
+std::int64_t SampleOrder::reading(std::int64_t first, std::int64_t count) const {
+  std::uint64_t sum = 0;
+  for (std::int64_t place = first; place < first + count; ++place)
+    sum += mixed(static_cast<std::uint64_t>(sample_at(place)));
+  return on_the_wire(sum);
+}
+
+std::int64_t reading_of(std::span<const std::int64_t> samples) {
+  std::uint64_t sum = 0;
+  for (const std::int64_t sample : samples) sum += mixed(static_cast<std::uint64_t>(sample));
+  return on_the_wire(sum);
 }
 
 }  // namespace mayfly

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 namespace mayfly {
 
@@ -13,6 +14,8 @@ class SampleOrder {
   SampleOrder(std::int64_t size, std::uint64_t seed);
   /// Requires place >= 0.
   std::int64_t sample_at(std::int64_t place) const;
+  /// reading_of() the samples at places [first, first + count).
+  std::int64_t reading(std::int64_t first, std::int64_t count) const;
   std::int64_t size() const { return size_; }
 
  private:
@@ -20,5 +23,9 @@ class SampleOrder {
   std::uint64_t seed_;
   int half_bits_;  ///< of the Feistel network's domain, the least power of four, 4 or more, that holds the data set
 };
+
+/// Tells what has been read from what was not: equal for the same samples in any order, and hardly ever for others. By
+/// it a controller sees that a worker trained on what it was leased.
+std::int64_t reading_of(std::span<const std::int64_t> samples);
 
 }  // namespace mayfly

@@ -44,6 +44,19 @@ TEST(SampleOrder, EpochsAndSeedsDiffer) {
   EXPECT_NE(epoch_of(order, 1), epoch_of(SampleOrder(100, 2), 0));
 }
 
+TEST(SampleOrder, AReadingTellsWhatWasRead) {
+  const SampleOrder order(2000, 1);
+  EXPECT_EQ(reading_of(std::vector<std::int64_t>{0, 1, 2}), reading_of(std::vector<std::int64_t>{2, 0, 1}));
+  EXPECT_EQ(order.reading(0, 2), reading_of(std::vector<std::int64_t>{1108, 356}));
+  EXPECT_NE(order.reading(0, 64), order.reading(1, 64));                 // one skipped
+  EXPECT_NE(order.reading(0, 64), SampleOrder(2000, 2).reading(0, 64));  // another order
+  EXPECT_NE(order.reading(0, 64), SampleOrder(1000, 1).reading(0, 64));  // another data set
+  EXPECT_EQ(order.reading(0, 2000), order.reading(2000, 2000));          // each epoch has the same samples
+  EXPECT_EQ(reading_of({}), 0);
+  // Of scripts, too: tests/python/unit_test.py.
+  EXPECT_EQ(order.reading(0, 64), 2584526794994004367);
+}
+
 // Each of 10 samples should stand first in a tenth of 10,000 epochs: 1000 times, give or take 5 deviations of
 // sqrt(10000 x 0.1 x 0.9) = 30.
 TEST(SampleOrder, AnySampleMayComeFirst) {

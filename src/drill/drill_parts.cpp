@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/fields.h"
 #include "base/overloaded.h"
 #include "base/text.h"
 #include "base/untrusted.h"
@@ -26,17 +27,19 @@ Result<Json> processes_in(const std::filesystem::path& directory) {
 }
 
 DrillVictim controller_in(const Json& processes) {
-  return {.process = {processes.value("controller", 0), processes.value("controller_started", 0LL)}};
+  const Fields fields(processes);
+  return {.process = {static_cast<pid_t>(fields.integer("controller")), fields.integer("controller_started")}};
 }
 
 /// Those of this machine that live; the longest in the run first.
 std::vector<DrillVictim> living(const Json& processes, const char* kind) {
   std::vector<DrillVictim> found;
-  for (const Json& one : processes.value(kind, Json::array())) {
+  for (const Json& one : Fields(processes).list(kind)) {
     if (!one.is_object()) continue;
-    const DrillVictim victim{.worker = one.value("worker", -1),
+    const Fields fields(one);
+    const DrillVictim victim{.worker = static_cast<int>(fields.whole("worker").value_or(-1)),
                              .server = kind == std::string_view("servers"),
-                             .process = {one.value("pid", 0), one.value("started", 0LL)}};
+                             .process = {static_cast<pid_t>(fields.integer("pid")), fields.integer("started")}};
     if (alive(victim.process)) found.push_back(victim);
   }
   std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.worker < b.worker; });

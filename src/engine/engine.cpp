@@ -1,6 +1,10 @@
 #include "engine/engine.h"
 
+#include "base/text.h"
+
 namespace mayfly {
+
+std::string machine_name(const std::string& run, int launch) { return fmt::format("{}-{}", run, launch); }
 
 std::string_view name(Sighting::Stage stage) {
   switch (stage) {

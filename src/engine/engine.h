@@ -22,6 +22,9 @@ struct Order {
   bool operator==(const Order&) const = default;
 };
 
+/// What the engine gives to the machine of a launch, in MAYFLY_MACHINE, and to nobody else.
+std::string machine_name(const std::string& run, int launch);
+
 /// How a machine ended.
 struct Ending {
   enum class Kind {

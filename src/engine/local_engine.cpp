@@ -10,9 +10,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <set>
+#include <thread>
 
 #include "base/cpu.h"
 #include "base/file.h"
@@ -44,6 +46,13 @@ Ending ending_of(int status) {
                   : code == 0 ? Kind::finished
                               : Kind::failed,
           .how = fmt::format("exit code {}", code)};
+}
+
+/// A computer that lacks room now may have some later: no fault of the program.
+Ending not_started(const std::string& what, int error) {
+  const bool passes = error == EAGAIN || error == ENOMEM || error == EMFILE || error == ENFILE;
+  return {.kind = passes ? Ending::Kind::refused : Ending::Kind::failed,
+          .how = fmt::format("{} cannot be started: {}", what, std::strerror(error))};
 }
 
 void use_cores(const std::vector<int>& cores) {
@@ -151,23 +160,21 @@ void LocalEngine::start(const Order& order) {
   const int berth = berth_for(order);
   const auto pid = spawn(order, berth);
   if (!pid) {
-    return see({.launch = order.launch,
-                .stage = Sighting::Stage::gone,
-                .ending = Ending{.kind = Ending::Kind::failed, .how = pid.error().message}});
+    return see({.launch = order.launch, .stage = Sighting::Stage::gone, .ending = pid.error()});
   }
   watch(order.launch, {.pid = *pid, .started = start_ticks(*pid), .berth = berth, .role = order.role});
 }
 
-Result<pid_t> LocalEngine::spawn(const Order& order, int berth) const {
+tl::expected<pid_t, Ending> LocalEngine::spawn(const Order& order, int berth) const {
   const std::string log_file = log(order.launch).string();
   int ready[2];  // closed by exec; carries errno where that fails
-  if (::pipe2(ready, O_CLOEXEC) != 0) return fail("pipe: {}", std::strerror(errno));
+  if (::pipe2(ready, O_CLOEXEC) != 0) return unexpected(not_started("a process", errno));
   const pid_t pid = ::fork();
   if (pid < 0) {
     const int error = errno;
     ::close(ready[0]);
     ::close(ready[1]);
-    return fail("cannot start a process: {}", std::strerror(error));
+    return unexpected(not_started("a process", error));
   }
   if (pid == 0) {
     leave_files(ready[1]);
@@ -182,7 +189,7 @@ Result<pid_t> LocalEngine::spawn(const Order& order, int berth) const {
   ::close(ready[0]);
   if (!failed) return pid;
   ::waitpid(pid, nullptr, 0);
-  return fail("{}: cannot start: {}", options_.program.string(), std::strerror(error));
+  return unexpected(not_started(options_.script ? options_.script->text : options_.program.string(), error));
 }
 
 /// In the new process; returns only where exec fails.
@@ -272,8 +279,12 @@ void LocalEngine::reap(int launch) {
 /// What a script has left behind; the number is its own until the dead process is waited for.
 void LocalEngine::end_leftovers(int launch, pid_t machine) const {
   ::kill(-machine, SIGKILL);
-  for (const Tagged& process : tagged(options_.run)) {
-    if (process.launch == launch && process.pid != machine) signal_group(process.pid, SIGKILL);
+  // Twice: what is just becoming another program shows no environment.
+  for (const int before_ms : {0, 5}) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(before_ms));
+    for (const Tagged& process : tagged(options_.run)) {
+      if (process.launch == launch && process.pid != machine) signal_group(process.pid, SIGKILL);
+    }
   }
 }
 

@@ -75,7 +75,7 @@ class LocalEngine final : public Engine {
     std::unique_ptr<DescriptorWatch> watch{};
   };
   void start(const Order& order);
-  Result<pid_t> spawn(const Order& order, int berth) const;
+  tl::expected<pid_t, Ending> spawn(const Order& order, int berth) const;
   int berth_for(const Order& order);
   int free_berth() const;
   void watch(int launch, Process process);

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -45,6 +46,44 @@ TEST(LocalEngine, AMachineHasNoOpenFileOfItsController) {
   ::close(file);
   EXPECT_NE(files.find("listed"), std::string::npos) << files;
   EXPECT_EQ(files.find(path.string()), std::string::npos) << files;
+}
+
+// First there is no room for another open file, then there is; a folder that is missing is another matter.
+TEST(LocalEngine, WhatCannotBeStartedNowMayBeStartedLater) {
+#ifdef MAYFLY_SANITIZED
+  GTEST_SKIP() << "sanitizers need open files themselves";
+#endif
+  const support::TempFolder folder;
+  Loop loop;
+  std::vector<Ending> endings;
+  const auto seen = [&](const Sighting& sight) {
+    if (sight.ending) endings.push_back(*sight.ending);
+    if (sight.ending) loop.stop();
+  };
+  rlimit usual{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &usual), 0);
+  const auto ordered = [&](const std::filesystem::path& directory, rlim_t files) {
+    LocalEngine engine(loop,
+                       {.run = folder.path().filename().string(),
+                        .script = ScriptCommand{.text = "true", .directory = directory},
+                        .logs = folder.path()},
+                       {.seen = seen});
+    const Order order{.launch = static_cast<int>(endings.size())};
+    const rlimit few{.rlim_cur = files, .rlim_max = usual.rlim_max};
+    ::setrlimit(RLIMIT_NOFILE, &few);
+    engine.order({&order, 1});
+    ::setrlimit(RLIMIT_NOFILE, &usual);
+    loop.run();
+  };
+  ordered(folder.path(), 0);
+  ordered(folder.path(), usual.rlim_cur);
+  ordered(folder.path() / "nowhere", usual.rlim_cur);
+  ASSERT_EQ(endings.size(), 3u);
+  EXPECT_EQ(endings[0].kind, Ending::Kind::refused);
+  EXPECT_EQ(endings[0].how, "a process cannot be started: Too many open files");
+  EXPECT_EQ(endings[1].kind, Ending::Kind::finished) << endings[1].how;
+  EXPECT_EQ(endings[2].kind, Ending::Kind::failed);
+  EXPECT_EQ(endings[2].how, "true cannot be started: No such file or directory");
 }
 
 /// A script that leaves a process in a session of its own, whose number is in `child`.

@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "engine/engine.h"
 
 namespace mayfly {
 
@@ -21,7 +22,7 @@ constexpr const char* kMachinePid = "MAYFLY_MACHINE_PID";
 }  // namespace
 
 void tag_this_process(const std::string& run, int launch) {
-  ::setenv(kMachine, fmt::format("{}-{}", run, launch).c_str(), 1);
+  ::setenv(kMachine, machine_name(run, launch).c_str(), 1);
   ::setenv(kMachinePid, std::to_string(::getpid()).c_str(), 1);
 }
 

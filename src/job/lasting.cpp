@@ -8,8 +8,8 @@
 namespace mayfly {
 namespace {
 
-constexpr std::array<std::string_view, 4> kMayChange{"train.checkpoint", "train.data.loader", "train.on_nan",
-                                                     "train.nan_steps"};
+constexpr std::array<std::string_view, 5> kMayChange{"train.checkpoint", "train.data.loader", "train.on_nan",
+                                                     "train.nan_steps", "train.on_drift"};
 
 void flatten(const Value& value, const std::string& path, std::map<std::string, std::string>& terms) {
   if (std::find(kMayChange.begin(), kMayChange.end(), path) != kMayChange.end()) return;

@@ -357,6 +357,7 @@ TrainSpec read_train(Section section) {
   train.seed = static_cast<std::uint64_t>(section.maybe_integer("seed", Range::non_negative).value_or(1));
   train.stop_on_nan = known_word(section, "on_nan", {"stop", "go"}) == "stop";
   train.nan_steps = section.maybe_integer("nan_steps").value_or(train.nan_steps);
+  train.stop_on_drift = known_word(section, "on_drift", {"stop", "go"}) == "stop";
   section.finish();
   return train;
 }

@@ -120,6 +120,7 @@ struct TrainSpec {
   std::uint64_t seed = 1;        ///< of the first weights and the order of samples
   bool stop_on_nan = true;       ///< a loss that is no number ends the run
   int nan_steps = 3;             ///< after so many steps in a row
+  bool stop_on_drift = true;     ///< workers that do not hold the same end the run
   bool operator==(const TrainSpec&) const = default;
 };
 

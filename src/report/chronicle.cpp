@@ -104,7 +104,7 @@ void Chronicle::event(const Fields& line, const std::string& kind) {
     return tell(kind, fmt::format("{} will be taken in {}", worker, format_duration(Seconds(std::max(0.0, left)))), {},
                 worker);
   }
-  if (kind == "lost") return left(worker, "lost");
+  if (kind == "lost") return left(worker, line.flag("returns").value_or(false) ? "left out" : "lost");
   if (kind == "committed") return commit(line.real("samples").value_or(0));
   if (kind == "checkpointed") {
     checkpointed_ = line.real("sample").value_or(checkpointed_);

@@ -28,7 +28,9 @@ class Crew {
  public:
   struct Part {
     WorkerId worker = 0;
+    std::int64_t first = 0;  ///< place of its samples in the run
     std::int64_t samples = 0;
+    std::int64_t read = 0;  ///< reading_of() them, as it says
     Seconds compute{};
     Seconds exchange{};
     Seconds wait{};  ///< for data, before computing
@@ -43,6 +45,7 @@ class Crew {
     std::optional<double> accuracy{};
     std::vector<Part> parts{};
     double staleness = 0;  ///< updates between what it was computed with and what it is applied to, mean over the parts
+    std::optional<std::string> drift{};  ///< how the workers' states differ, where they were compared and do
   };
   virtual ~Crew() = default;
 
@@ -62,6 +65,7 @@ class Crew {
   virtual bool assign(const Assign& command) = 0;
   /// The assigned start from a checkpoint (empty: the first weights) with this ledger.
   virtual void roll_back(const std::string& checkpoint, std::int64_t sample, Ledger ledger) = 0;
+  /// Nobody trains. Where a checkpoint is wanted, one that holds the state stays for it.
   virtual void pause() = 0;
   /// The same members once more: after a connection broke without one of them being lost. False as for assign().
   virtual bool form_again() = 0;
@@ -104,6 +108,10 @@ class Crew {
   virtual bool alive(WorkerId worker) const = 0;
   /// Where in the training a worker is: the first sample of what it has in hand, or the next one.
   virtual std::int64_t place_of(WorkerId /*worker*/) const { return sample(); }
+  /// Members without whom all others can reach each other, as far as they have said that some cannot; as few as can be.
+  virtual std::vector<WorkerId> apart() const { return {}; }
+  /// It is there, and is not to train for a while; arrived() may follow. What it holds may still be needed.
+  virtual void set_aside(WorkerId worker) = 0;
   /// Those whose word is missing before the formation stands, or the step in hand is over.
   virtual std::vector<WorkerId> awaited() const = 0;
 

@@ -141,9 +141,11 @@ void Fleet::gone(Seconds now, int launch, const Ending& ending) {
   launches_.erase(launch);
   successors_.erase(launch);
   if (closed_ || !was.wanted) return;
-  const Seconds pause = pause_after(ending);
+  const bool never_came = ending.kind == Ending::Kind::refused ||
+                          (ending.kind == Ending::Kind::failed && was.stage == Sighting::Stage::ordered);
+  const Seconds pause = never_came ? next_pause() : options_.replacement;
   at(now + pause, {Task::Kind::refill, launch, was.role});
-  if (ending.kind != Ending::Kind::refused || refused_ == ending.how) return;
+  if (!never_came || refused_ == ending.how) return;
   refused_ = ending.how;
   wishes_.sayings.push_back(
       fmt::format("no {} to be had: {}; tried again in {}", was.role.type, ending.how, format_duration(pause)));
@@ -159,8 +161,7 @@ std::vector<int> Fleet::unknown_to(Seconds now, const std::vector<Sighting>& all
   return unknown;
 }
 
-Seconds Fleet::pause_after(const Ending& ending) {
-  if (ending.kind != Ending::Kind::refused) return options_.replacement;
+Seconds Fleet::next_pause() {
   const Seconds pause = std::max(options_.replacement, Seconds(0.1)) * std::pow(2.0, std::min(refusals_++, 20));
   return std::min(pause, kMostPatience);
 }

@@ -131,7 +131,8 @@ class Fleet {
   void gone(Seconds now, int launch, const Ending& ending);
   void succeed(Seconds now, int launch);
   void retire(int launch);
-  Seconds pause_after(const Ending& ending);
+  /// Between an order that came to nothing and the next.
+  Seconds next_pause();
   int count(bool server) const;
   MachineRole next_role() const;
 

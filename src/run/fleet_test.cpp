@@ -60,18 +60,20 @@ TEST(Fleet, AMachineThatIsAboutToGoDoesNotStandInForALostOne) {
   EXPECT_EQ(fleet.launches().size(), 2u);
 }
 
-// 1, 2 and 4 s after refusals in a row; told once.
-TEST(Fleet, RefusedOrdersAreTriedEverMoreRarely) {
-  Fleet fleet({.workers = 1, .roles = {{.type = "a"}}, .replacement = Seconds(1)});
-  fleet.begin(kStart);
-  Seconds now = kStart;
-  int launch = fleet.wishes(now).orders.at(0).launch;
-  for (const double pause : {1.0, 2.0, 4.0}) {
-    lose(fleet, now, launch, Ending::Kind::refused);
-    EXPECT_EQ(fleet.wishes(now).sayings.size(), pause == 1.0 ? 1u : 0u);
-    EXPECT_TRUE(fleet.wishes(now + Seconds(pause - 0.01)).orders.empty());
-    now += Seconds(pause);
-    launch = fleet.wishes(now).orders.at(0).launch;
+// 1, 2 and 4 s after orders in a row that were refused, or whose programs could not be started; told once.
+TEST(Fleet, OrdersThatComeToNothingAreTriedEverMoreRarely) {
+  for (const Ending::Kind kind : {Ending::Kind::refused, Ending::Kind::failed}) {
+    Fleet fleet({.workers = 1, .roles = {{.type = "a"}}, .replacement = Seconds(1)});
+    fleet.begin(kStart);
+    Seconds now = kStart;
+    int launch = fleet.wishes(now).orders.at(0).launch;
+    for (const double pause : {1.0, 2.0, 4.0}) {
+      lose(fleet, now, launch, kind);
+      EXPECT_EQ(fleet.wishes(now).sayings.size(), pause == 1.0 ? 1u : 0u);
+      EXPECT_TRUE(fleet.wishes(now + Seconds(pause - 0.01)).orders.empty());
+      now += Seconds(pause);
+      launch = fleet.wishes(now).orders.at(0).launch;
+    }
   }
 }
 

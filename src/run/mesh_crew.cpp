@@ -26,10 +26,13 @@ void MeshCrew::arrived(WorkerId worker, const Held& held) {
 
 void MeshCrew::gone(WorkerId worker) {
   holdings_.erase(worker);
+  unreached_.remove(worker);
   ask_others_than(worker);
   // Members are the controller's affair; a guest is ours. Without it the members may have nothing to start from, which
   // form_again() finds out.
-  if (stands(worker)) broken_ = true;
+  if (!stands(worker)) return;
+  broken_ = true;
+  if (alone_) pause();
 }
 
 bool MeshCrew::stands(WorkerId worker) const {
@@ -40,21 +43,27 @@ int MeshCrew::rank_of(WorkerId worker) const {
   return static_cast<int>(std::find(ranks_.begin(), ranks_.end(), worker) - ranks_.begin());
 }
 
+bool MeshCrew::holds(WorkerId worker) const {
+  const auto found = holdings_.find(worker);
+  return found != holdings_.end() && found->second.sample == sample_;
+}
+
 bool MeshCrew::assign(const Assign& command) {
   generation_ = command.generation;
   members_ = command.members;
+  alone_ = false;
   sample_ = whole_samples(command.next_sample);
   return form_again();
 }
 
 bool MeshCrew::form_again() {
+  if (alone_) {
+    pause();
+    return true;
+  }
   ranks_ = members_;
   guest_.reset();
-  const auto reaches = [&](WorkerId worker) {
-    const auto found = holdings_.find(worker);
-    return found != holdings_.end() && found->second.sample == sample_;
-  };
-  const auto source = std::find_if(ranks_.begin(), ranks_.end(), reaches);
+  const auto source = std::ranges::find_if(ranks_, [&](WorkerId worker) { return holds(worker); });
   if (source != ranks_.end()) {
     form(static_cast<int>(source - ranks_.begin()), false, {});
     return true;
@@ -90,16 +99,17 @@ void MeshCrew::form(int source, bool from_checkpoint, const std::string& checkpo
   addresses_.clear();
   formed_.clear();
   reports_.clear();
+  unreached_.clear();
   broken_ = false;
   untold_ = false;
+  alone_ = false;
   phase_ = Phase::gathering;
   ++formation_;
   // After a roll-back all take the source's: weights of as many samples may be of another history.
   std::vector<int> receivers;
   for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank) {
-    const auto found = holdings_.find(ranks_[static_cast<std::size_t>(rank)]);
-    const bool holds = !from_checkpoint && found != holdings_.end() && found->second.sample == sample_;
-    if (rank != source && !holds) receivers.push_back(rank);
+    const bool has = !from_checkpoint && holds(ranks_[static_cast<std::size_t>(rank)]);
+    if (rank != source && !has) receivers.push_back(rank);
   }
   for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank) {
     send(ranks_[static_cast<std::size_t>(rank)], Form{.formation = formation_,
@@ -121,7 +131,16 @@ void MeshCrew::pause() {
   ranks_.clear();
   guest_.reset();
   broken_ = false;
+  alone_ = false;
   phase_ = Phase::idle;
+  if (!checkpoint_wanted_) return;
+  const auto holder =
+      std::ranges::find_if(holdings_, [&](const auto& entry) { return entry.second.sample == sample_; });
+  if (holder == holdings_.end()) return;
+  ranks_ = {holder->first};
+  end_ = sample_;
+  form(0, false, {});
+  alone_ = true;
 }
 
 std::optional<MeshCrew::Step> MeshCrew::hear(WorkerId from, const FromMember& message) {
@@ -134,7 +153,9 @@ std::optional<MeshCrew::Step> MeshCrew::hear(WorkerId from, const FromMember& me
                  [&](const Formed& formed) {
                    if (here) join(from, formed);
                  },
-                 [&](const Broken& broken) { broken_ = broken_ || (here && broken.formation == formation_); },
+                 [&](const Broken& broken) {
+                   if (here) broke(from, broken);
+                 },
                  [&](const StepDone& done) {
                    if (here) step = count(from, done);
                  },
@@ -146,8 +167,43 @@ std::optional<MeshCrew::Step> MeshCrew::hear(WorkerId from, const FromMember& me
   return step;
 }
 
+void MeshCrew::broke(WorkerId from, const Broken& message) {
+  if (message.formation != formation_) return;
+  broken_ = true;
+  if (!message.unreached) return;
+  for (const auto& [worker, address] : addresses_) {
+    if (std::ranges::find(*message.unreached, address) != message.unreached->end()) unreached_.add(from, worker);
+  }
+}
+
+std::vector<WorkerId> MeshCrew::apart() const {
+  if (unreached_.empty()) return {};
+  const double all = static_cast<double>(ranks_.size());
+  // Fewer first; of as many, those that have nothing to say themselves, then those that hold nothing, then newcomers.
+  const auto worth = [&](WorkerId worker) {
+    const double older = static_cast<double>(std::ranges::count_if(ranks_, [&](WorkerId one) { return one > worker; }));
+    return 1 + (unreached_.reported(worker) ? 0.5 : 0) / all + (holds(worker) ? 0.25 : 0) / all +
+           0.2 * older / (all * all);
+  };
+  auto chosen = unreached_.cheapest(worth);
+  const auto stays = [&](WorkerId worker) {
+    return holds(worker) && std::ranges::find(chosen, worker) == chosen.end();
+  };
+  const auto holder = [&](WorkerId worker) { return holds(worker); };
+  if (std::ranges::none_of(ranks_, holder) || std::ranges::any_of(ranks_, stays)) return chosen;
+  // Without any that holds the state much would be trained again: one of them stays, whatever that costs.
+  chosen.clear();
+  for (const WorkerId kept : ranks_) {
+    if (!holds(kept)) continue;
+    auto others = unreached_.cheapest([&](WorkerId worker) { return worker == kept ? 1e6 : worth(worker); });
+    if (chosen.empty() || others.size() < chosen.size()) chosen = std::move(others);
+  }
+  return chosen;
+}
+
 void MeshCrew::answered(WorkerId from) {
   if (writer_ == from) writer_.reset();
+  if (alone_ && stands(from) && !checkpoint_wanted_) pause();
 }
 
 void MeshCrew::gather(WorkerId from, const Reachable& message) {
@@ -173,6 +229,7 @@ void MeshCrew::join(WorkerId from, const Formed& message) {
     return;
   }
   phase_ = Phase::training;
+  comparison_.restart();
   go_on(end_);
 }
 
@@ -193,7 +250,9 @@ std::optional<MeshCrew::Step> MeshCrew::count(WorkerId from, const StepDone& mes
     holding.speed.add(samples, message.compute_s + message.wait_s.value_or(0));
   }
   if (reports_.size() < ranks_.size()) return std::nullopt;
-  return finished_step();
+  Step step = finished_step();
+  step.drift = comparison_.saw(reports_);
+  return step;
 }
 
 MeshCrew::Step MeshCrew::finished_step() const {
@@ -204,13 +263,17 @@ MeshCrew::Step MeshCrew::finished_step() const {
             .loss = first.loss,
             .validation_loss = first.validation_loss,
             .accuracy = first.accuracy};
+  std::int64_t place = lease_->first;
   for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
     const StepDone& report = reports_.at(ranks_[rank]);
     step.parts.push_back({.worker = ranks_[rank],
+                          .first = place,
                           .samples = counts_[rank],
+                          .read = report.read,
                           .compute = Seconds(report.compute_s),
                           .exchange = Seconds(report.exchange_s),
                           .wait = Seconds(report.wait_s.value_or(0))});
+    place += counts_[rank];
   }
   return step;
 }
@@ -246,7 +309,8 @@ void MeshCrew::go_on(std::int64_t end, bool evaluate) {
                    .committed = sample_,
                    .step = (sample_ + batch_ - 1) / batch_,
                    .counts = counts_,
-                   .evaluate = evaluate});
+                   .evaluate = evaluate,
+                   .compare = samples > 0 && ranks_.size() > 1 && comparison_.due()});
   if (checkpoint_wanted_) write_checkpoint();
 }
 

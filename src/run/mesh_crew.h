@@ -3,7 +3,9 @@
 #include <map>
 #include <set>
 
+#include "run/comparison.h"
 #include "run/crew.h"
+#include "run/unreached.h"
 
 namespace mayfly {
 
@@ -42,6 +44,8 @@ class MeshCrew final : public Crew {
   const std::vector<WorkerId>& ranks() const override { return ranks_; }
   bool stands(WorkerId worker) const override;
   bool alive(WorkerId worker) const override { return holdings_.contains(worker); }
+  std::vector<WorkerId> apart() const override;
+  void set_aside(WorkerId worker) override { unreached_.remove(worker); }
   std::vector<WorkerId> awaited() const override;
 
  private:
@@ -55,6 +59,9 @@ class MeshCrew final : public Crew {
   void answered(WorkerId from);
   void gather(WorkerId from, const Reachable& message);
   void join(WorkerId from, const Formed& message);
+  void broke(WorkerId from, const Broken& message);
+  /// What was committed, or it will when it hears that its last step counts.
+  bool holds(WorkerId worker) const;
   bool finished() const { return lease_ && reports_.size() == ranks_.size(); }
   std::optional<Step> count(WorkerId from, const StepDone& message);
   Step finished_step() const;
@@ -75,6 +82,7 @@ class MeshCrew final : public Crew {
   std::optional<WorkerId> writer_{};  ///< was asked for a checkpoint and has not answered
   std::vector<WorkerId> members_{};   ///< as assigned
   std::vector<WorkerId> ranks_{};     ///< of the formation
+  bool alone_ = false;                ///< paused, and one stands there to write a checkpoint
   std::optional<WorkerId> guest_{};   ///< not a member, there to hand over its state
   std::int64_t sample_ = 0;           ///< committed
   std::int64_t committed_in_ = -1;    ///< the formation whose step led there; -1: none, or it is not known
@@ -82,9 +90,11 @@ class MeshCrew final : public Crew {
   std::optional<SampleRange> lease_{};
   std::vector<int> counts_{};  ///< of the lease, by rank
   int steps_since_split_ = 0;
+  Comparison comparison_{};
   std::map<WorkerId, Holding> holdings_{};  ///< of every worker alive
   std::map<WorkerId, std::string> addresses_{};
   std::set<WorkerId> formed_{};
+  Unreached unreached_{};
   std::map<WorkerId, StepDone> reports_{};
   Ledger ledger_{};
   std::vector<Letter> letters_{};

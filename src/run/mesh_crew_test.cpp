@@ -32,6 +32,14 @@ struct MeshStage {
     }
     return result;
   }
+  /// These begin a run together, and stand.
+  void begin(const std::vector<WorkerId>& workers) {
+    for (const WorkerId worker : workers) crew.arrived(worker);
+    crew.assign(side_by_side(1, workers, 0));
+    crew.roll_back("", 0, {});
+    crew.go_on(1000);
+    stand();
+  }
   /// All workers of the formation come and join.
   void stand() {
     const auto ranks = crew.ranks();
@@ -250,6 +258,60 @@ TEST(MeshCrew, WhatWasHeldBeforeARollBackIsNoStateOfTheNewHistory) {
   ASSERT_TRUE(stage.crew.assign(side_by_side(4, {1, 2, 3}, 8)));
   EXPECT_EQ(stage.last<Form>(1).source, 2);
   EXPECT_EQ(stage.last<Form>(1).receivers, (std::vector<int>{0, 1}));
+}
+
+// At once when they stand together, and then after 1 s of training: eight steps of 0.125 s.
+TEST(MeshCrew, ComparesWhatWorkersHoldNowAndThen) {
+  MeshStage stage;
+  stage.begin({1, 2});
+  std::vector<int> compared;
+  std::optional<Crew::Step> step;
+  for (int number = 0; number < 12; ++number) {
+    StepDone report = stage.report();
+    report.compute_s = 0.125;
+    if (stage.last<Proceed>(1).compare) {
+      compared.push_back(number);
+      report.state = {"fc.weight 01", "fc.bias 02"};
+    }
+    stage.crew.hear(1, report);
+    if (report.state && number > 0) (*report.state)[1] = "fc.bias 03";
+    step = stage.crew.hear(2, report);
+    ASSERT_TRUE(step);
+    if (step->drift) break;
+    stage.crew.commit();
+    stage.crew.go_on(1000);
+  }
+  EXPECT_EQ(compared, (std::vector<int>{0, 9}));
+  EXPECT_EQ(step->drift.value_or(""),
+            "the workers do not hold the same: at sample 72, fc.bias is 02 at w1 and 03 at w2; at sample 0 they held "
+            "the same");
+}
+
+TEST(MeshCrew, AWorkerAloneComparesNothing) {
+  MeshStage stage;
+  stage.begin({1});
+  EXPECT_FALSE(stage.last<Proceed>(1).compare);
+}
+
+// Two hold the state when a third is lost and both are told to go: one of them stands alone and saves it.
+TEST(MeshCrew, OneThatHoldsTheStateSavesItWhenNobodyTrains) {
+  MeshStage stage;
+  stage.begin({1, 2, 3});
+  for (const WorkerId worker : {1, 2, 3}) stage.crew.hear(worker, stage.report());
+  stage.crew.commit();
+  stage.crew.gone(2);
+  EXPECT_FALSE(stage.crew.write_checkpoint());
+  stage.crew.pause();
+  ASSERT_EQ(stage.crew.ranks(), std::vector<WorkerId>{1});
+  stage.crew.gone(1);  // nor has this one time for it
+  ASSERT_EQ(stage.crew.ranks(), std::vector<WorkerId>{3});
+  const auto form = stage.last<Form>(3);
+  EXPECT_EQ(form.size, 1);
+  EXPECT_EQ(form.sample, 8);
+  stage.stand();
+  EXPECT_EQ(stage.last<WriteCheckpoint>(3).formation, stage.crew.formation());
+  stage.crew.hear(3, CheckpointWritten{.sample = 8});
+  EXPECT_TRUE(stage.crew.ranks().empty());
 }
 
 }  // namespace

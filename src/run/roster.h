@@ -16,16 +16,18 @@ namespace mayfly {
 class Roster {
  public:
   struct Member {
-    int launch = -1;            ///< -1: came by itself
-    std::int64_t pid = 0;       ///< of the process that said hello: a script's is not the machine's, which is its shell
-    bool ready = false;         ///< has loaded everything
-    bool joined = false;        ///< the controller knows it
-    bool leaving = false;       ///< had its notice
-    Seconds leaves{};           ///< when it will be taken
-    bool server = false;        ///< holds parameters; the controller does not know it
-    Seconds since{};            ///< when it came
-    std::string cache{};        ///< where others reach its cache; empty: it has none, or keeps it to itself
-    std::string noted_cache{};  ///< likewise, as an earlier process knew it; counts once it is back
+    int launch = -1;       ///< -1: came by itself
+    std::int64_t pid = 0;  ///< of the process that said hello: a script's is not the machine's, which is its shell
+    bool ready = false;    ///< has loaded everything
+    bool joined = false;   ///< the controller knows it
+    std::optional<Seconds> aside{};  ///< until then it is left out: others cannot reach it
+    int times_aside = 0;
+    bool leaving = false;             ///< had its notice
+    Seconds leaves{};                 ///< when it will be taken
+    bool server = false;              ///< holds parameters; the controller does not know it
+    Seconds since{};                  ///< when it came
+    std::string cache{};              ///< where others reach its cache; empty: it has none, or keeps it to itself
+    std::string noted_cache{};        ///< likewise, as an earlier process knew it; counts once it is back
     std::optional<Seconds> heard{};   ///< its last word, if it has said any to this process
     std::optional<Seconds> closed{};  ///< when its connection broke
   };

@@ -24,8 +24,8 @@ Result<void> check_lasting(Store& store, const RunInputs& inputs) {
   if (changed.empty()) return {};
   return fail(
       "{}: the job has changed since the run began: {}. Samples would be repeated or skipped: put it back, or begin a "
-      "new run. What may change: everything but 'run' and 'train', and of 'train' checkpoint, data.loader, on_nan and "
-      "nan_steps",
+      "new run. What may change: everything but 'run' and 'train', and of 'train' checkpoint, data.loader, on_nan, "
+      "nan_steps and on_drift",
       (inputs.directory / "job.yaml").string(), changed);
 }
 

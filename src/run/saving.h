@@ -8,6 +8,9 @@
 
 namespace mayfly {
 
+/// For a last checkpoint.
+constexpr Seconds kSavePatience{60};
+
 /// When a run should write a checkpoint, what the newest holds, and how long one takes. Reads no clock.
 class Saving {
  public:

@@ -29,6 +29,7 @@ void ServerCrew::arrived(WorkerId worker, const Held& held) {
 }
 
 void ServerCrew::gone(WorkerId worker) {
+  unreached_.remove(worker);
   if (const auto found = servers_.find(worker); found != servers_.end()) {
     const bool stood = found->second.stands;
     servers_.erase(found);
@@ -173,6 +174,7 @@ void ServerCrew::pause() {
 /// committed.
 bool ServerCrew::arrange() {
   forget_all();
+  unreached_.clear();
   server_broken_ = false;
   broken_ = false;
   parting_ = false;

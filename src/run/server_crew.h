@@ -8,6 +8,7 @@
 
 #include "job/train_spec.h"
 #include "run/crew.h"
+#include "run/unreached.h"
 
 namespace mayfly {
 
@@ -67,6 +68,8 @@ class ServerCrew final : public Crew {
   bool stands(WorkerId worker) const override;
   bool alive(WorkerId worker) const override;
   std::int64_t place_of(WorkerId worker) const override;
+  std::vector<WorkerId> apart() const override;
+  void set_aside(WorkerId worker) override { gone(worker); }
   std::vector<WorkerId> awaited() const override;
   bool serves(WorkerId worker) const { return servers_.contains(worker); }
   const Ledger& ledger() const { return ledger_; }
@@ -148,6 +151,7 @@ class ServerCrew final : public Crew {
   std::map<WorkerId, Server> servers_{};
   std::map<WorkerId, Hand> hands_{};  ///< of every worker alive
   std::map<WorkerId, int> batches_{};
+  Unreached unreached_{};
   std::int64_t pace_ = 0;  ///< ssp: updates of the slowest, as far as it was ever seen
 
   std::int64_t last_lease_ = 0;

@@ -83,7 +83,21 @@ void ServerCrew::broke(WorkerId from, const Broken& message) {
   if (hand == hands_.end()) return;  // said before it went
   if (hand->second.lease) take_back(*hand->second.lease);
   hand->second.attached = false;
-  broken_ = true;
+  bool known = false;
+  for (const auto& [id, server] : servers_) {
+    if (!message.unreached || std::ranges::find(*message.unreached, server.address) == message.unreached->end())
+      continue;
+    unreached_.add(from, id);
+    known = true;
+  }
+  // One that cannot reach a server stays as it is until it is known who is left out; the others train on.
+  broken_ = broken_ || !known;
+}
+
+std::vector<WorkerId> ServerCrew::apart() const {
+  // A server only where no worker reaches it: with it goes a part of the state.
+  return unreached_.cheapest(
+      [&](WorkerId one) { return serves(one) ? std::max(0.5, static_cast<double>(members_.size()) - 0.5) : 1; });
 }
 
 void ServerCrew::formed(WorkerId from, const Formed& message) {
@@ -96,6 +110,7 @@ void ServerCrew::formed(WorkerId from, const Formed& message) {
   // worker back. Who comes back stays as far ahead as it was.
   hand->second.updates = std::max(hand->second.updates, pace());
   hand->second.attached = true;
+  unreached_.remove(from);
   give_leases();
 }
 
@@ -149,7 +164,9 @@ Crew::Step ServerCrew::update(const std::vector<std::int64_t>& leases) const {
     if (pushed.validation_loss) step.validation_loss = pushed.validation_loss;
     if (pushed.accuracy) step.accuracy = pushed.accuracy;
     step.parts.push_back({.worker = given.worker,
+                          .first = given.range.first,
                           .samples = given.range.count,
+                          .read = pushed.read,
                           .compute = Seconds(pushed.compute_s),
                           .exchange = Seconds(pushed.pull_s + pushed.push_s),
                           .wait = Seconds(pushed.wait_s.value_or(0))});

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "data/order.h"
 #include "run/mesh_crew.h"
 #include "run/server_crew.h"
 #include "run/whole_samples.h"
@@ -17,8 +18,6 @@ constexpr Seconds kSettle{0.005};
 /// Time between two losses in the journal: at first, and as a share of the run's time.
 constexpr Seconds kReadingEvery{1};
 constexpr double kReadings = 2000;
-/// For the last good state of a run that has failed.
-constexpr Seconds kVerdictPatience{60};
 
 MachineRole server_role(const RunInputs& inputs) {
   return {.type = inputs.servers.type,
@@ -94,6 +93,7 @@ std::int64_t Session::end_sample() const {
 
 void Session::commit(const Crew::Step& step) {
   if (phase_ == Phase::ending) return;
+  if (const auto sound = check_step(step); !sound) return fail(sound.error().message);
   const bool ends = diverged(step);
   const TimedEvent event{now_, StepCommitted{.generation = step.generation,
                                              .first_sample = progress_of(step.range.first),
@@ -129,6 +129,20 @@ void Session::commit(const Crew::Step& step) {
   go_on_after(told, epoch_over && train_.validation.has_value());
 }
 
+/// Before it counts: workers that are not as they should be would spoil what there is.
+Result<void> Session::check_step(const Crew::Step& step) {
+  for (const Crew::Part& part : step.parts) {
+    if (part.read != SampleOrder(epoch_, train_.seed).reading(part.first, part.samples))
+      return mayfly::fail("w{} has read other samples than the {} from place {} on that it was leased: not counted",
+                          part.worker, part.samples, part.first);
+  }
+  if (!step.drift) return {};
+  if (train_.stop_on_drift)
+    return mayfly::fail("{}. Where their machines round differently, 'on_drift: go' trains on", *step.drift);
+  if (!std::exchange(drift_told_, true)) say(*step.drift);
+  return {};
+}
+
 bool Session::diverged(const Crew::Step& step) {
   if (!train_.stop_on_nan || std::isfinite(step.loss)) {
     nan_steps_ = 0;
@@ -144,7 +158,7 @@ bool Session::diverged(const Crew::Step& step) {
 
 void Session::give_up(std::string why) {
   verdict_ = std::move(why);
-  if (saving_.asked()) return ring(Alarm::save, kVerdictPatience);
+  if (saving_.asked()) return ring(Alarm::save, kSavePatience);
   fail_as_judged();
 }
 
@@ -223,12 +237,12 @@ void Session::obey(const Assign& command) {
 
 void Session::obey(const Pause&) {
   // Those who have their notice, all of them, are the ones who can write the last checkpoint.
-  if (phase_ == Phase::saving) return;
+  if (phase_ == Phase::saving && (crew_->has_servers() || (crew_->training() && !crew_->broken()))) return;
   assigned_.reset();
   stateless_ = false;
   // Afterwards perhaps no worker is left that holds the state.
   const bool time = crew_->has_servers() || crew_->ranks().empty() || can_save(crew_->ranks().front());
-  if (crew_->training() && !saving_.holds(crew_->sample()) && time) {
+  if (crew_->sample() > 0 && !saving_.holds(crew_->sample()) && time) {
     crew_->go_on(crew_->sample());  // what is committed is applied first
     request_checkpoint();
   }

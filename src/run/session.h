@@ -73,8 +73,7 @@ class Session {
   void say(Seconds now, const std::string& text);
   /// Writing a step down takes so long.
   void stored(Seconds took) { store_time_ = took; }
-  /// Time has come to due().
-  void pass(Seconds now);
+  void pass(Seconds now);  ///< time has come to due()
 
   /// What is to be done, in order; empties it.
   std::vector<Act> acts() { return out_.take(); }
@@ -140,6 +139,7 @@ class Session {
 
   // What workers say.
   void on_ready(WorkerId worker, const Ready& message);
+  void join(WorkerId worker, Roster::Member& member);
   void on_server_ready(WorkerId worker, const Ready& message);
   void on_leaving(WorkerId worker, const Leaving& message);
   void on_at_risk(WorkerId worker, const AtRisk& message);
@@ -149,6 +149,7 @@ class Session {
   void learn_epoch(const Ready& message);
   void tell_neighbours();
   void commit(const Crew::Step& step);
+  Result<void> check_step(const Crew::Step& step);
   void go_on_after(bool told, bool evaluate);
   void learn(const Crew::Step& step, Seconds commit);
   ToOperator drill(const Drill& message);
@@ -162,12 +163,14 @@ class Session {
   void dismiss(WorkerId worker, const std::string& why);
   void pulse();
   void check_formation();
+  /// Members that cannot reach each other: the fewest of them are left out. True where there are some.
+  bool part_unreachable();
+  void set_aside(WorkerId worker);
+  void bring_back();
   void check_silence();
   void check_steps();
-  /// What is said to a worker may be work.
   void watch(const Letter& letter);
   void check_checkpoint();
-  /// Whether there is still something to save.
   void check_saving();
   /// Servers that will be taken with what no server that stays holds.
   void check_last_holders();
@@ -228,6 +231,7 @@ class Session {
   std::string run_{};            ///< its name among all runs
   std::int64_t epoch_ = 0;       ///< samples; 0: no worker has said so far
   std::string data_{};           ///< what they are; empty: not known
+  bool drift_told_ = false;      ///< that they do not hold the same
   bool stateless_ = false;       ///< no member holds the state: a checkpoint is being looked for
   bool seeking_ = false;         ///< the vault has been asked
   std::int64_t publishes_ = 0;   ///< asked for
@@ -237,6 +241,7 @@ class Session {
   std::vector<WorkerId> to_release_{};  ///< once the checkpoint is written
   bool evaluate_ = false;               ///< with the step that the decision is waited for
   Seconds formation_time_{};
+  std::optional<Seconds> apart_since_{};  ///< some say that they cannot reach others
   std::int64_t formation_seen_ = 0;
   std::size_t workers_seen_ = 0;  ///< that the guard knows of
   int failed_starts_ = 0;
@@ -245,14 +250,11 @@ class Session {
   int nan_steps_ = 0;                     ///< the last ones, whose loss was no number
   std::int64_t last_good_ = 0;            ///< sample before the first of them
   std::optional<std::string> verdict_{};  ///< why the run ends as soon as it is saved
-  Seconds next_reading_{};
-  Seconds pulsed_{};
-  Seconds store_time_{};
+  Seconds next_reading_{}, pulsed_{}, store_time_{};
   std::optional<RunEnd> ended_{};
   std::optional<std::string> failure_{};
-  bool told_to_stop_ = false;
+  bool told_to_stop_ = false, over_ = false;
   std::optional<Seconds> interrupted_{};  ///< for the first time
-  bool over_ = false;
 };
 
 }  // namespace mayfly

@@ -1,4 +1,4 @@
-// How a run begins, what is looked at while it goes on, and how it ends.
+// How a run begins, and how it ends.
 
 #include <algorithm>
 #include <functional>
@@ -10,14 +10,8 @@
 namespace mayfly {
 namespace {
 
-constexpr Seconds kPulse{0.25};
-/// A formation that takes longer has a member that is alive and does not work.
-constexpr Seconds kFormationPatience{10};
-/// Before a broken mesh is built again with the same members; a lost one is usually known by then.
-constexpr Seconds kReformAfter{0.3};
 constexpr Seconds kEndPatience{5};
 constexpr Seconds kScriptPatience{60};
-constexpr Seconds kSavePatience{60};
 constexpr Seconds kStepPatience{5};
 /// Interrupts within this time are one.
 constexpr Seconds kOneWord{1};
@@ -93,7 +87,7 @@ Seconds Session::restore(const std::vector<std::string>& lines, const Notes& not
 void Session::begin(Seconds now) {
   at(now);
   pulsed_ = now_;
-  ring(Alarm::pulse, kPulse);
+  ring(Alarm::pulse, Seconds(0));
   if (controller_.finished()) {
     // Its controller died after the last word was stored.
     end(controller_.why_finished() == Finish::Why::target ? RunEnd::trained : RunEnd::budget);
@@ -210,98 +204,6 @@ void Session::attend_fleet() {
   if (!wishes.orders.empty()) note_fleet();
   if (!wishes.orders.empty() || !wishes.tells.empty() || !wishes.ends.empty())
     out_.add(Ask{std::move(wishes.orders), std::move(wishes.tells), std::move(wishes.ends)});
-}
-
-void Session::pulse() {
-  ring(Alarm::pulse, kPulse);
-  // A process that was held up itself has not read what the others said meanwhile.
-  const bool held_up = now_ - std::exchange(pulsed_, now_) > 2 * kPulse;
-  if (!held_up) check_silence();
-  check_formation();
-  if (!held_up) check_steps();
-  check_checkpoint();
-  check_saving();
-  check_last_holders();
-  let_leavers_go();
-}
-
-/// A machine that had its notice is not needed once the others train without it, or what it holds is saved.
-void Session::let_leavers_go() {
-  const bool saved = !saving_.asked() && saving_.holds(crew_->sample());
-  if (!crew_->training() && !saved) return;
-  for (const auto& [worker, member] : members_.all()) {
-    if (member.leaving && !crew_->stands(worker)) out_.send(worker, Leave{"preempted"});
-  }
-}
-
-void Session::check_silence() {
-  // Those that do not come back are found by begin_training().
-  if (phase_ == Phase::attaching) return;
-  for (const WorkerId worker : members_.silent(now_, inputs_.times.silence))
-    lose(worker, fmt::format("silent for {}", format_duration(inputs_.times.silence)));
-}
-
-void Session::check_formation() {
-  if (phase_ == Phase::attaching || stateless_ || crew_->ranks().empty()) return;
-  // Where a member is gone the controller has been told, and decides.
-  if (!crew_->complete()) return;
-  const Seconds age = now_ - formation_time_;
-  if (crew_->broken() && age > kReformAfter) return stand_again();
-  if (crew_->training() || age < kFormationPatience) return;
-  const auto awaited = crew_->awaited();
-  formation_time_ = now_;
-  // Where some came, those that did not are at fault; where no worker of a mesh did, hardly all of them.
-  if (awaited.size() < crew_->ranks().size()) {
-    for (const WorkerId worker : awaited) lose(worker, "did not come into formation");
-  } else if (!awaited.empty()) {
-    stand_again();
-  }
-}
-
-void Session::watch(const Letter& letter) {
-  const auto* proceed = std::get_if<Proceed>(&letter.message);
-  const auto* lease = std::get_if<Lease>(&letter.message);
-  // A look at the validation set takes as long as it takes: steps say nothing about it.
-  const bool looks = (proceed != nullptr && proceed->evaluate) || (lease != nullptr && lease->evaluate);
-  const bool work = lease != nullptr || (proceed != nullptr && !proceed->counts.empty());
-  if (work && !looks) watch_.given(now_, letter.to);
-  if (std::holds_alternative<Halt>(letter.message)) watch_.drop(letter.to);
-}
-
-void Session::check_steps() {
-  if (phase_ != Phase::training && phase_ != Phase::saving) return;
-  const StepWatch::Findings findings = watch_.look(now_);
-  for (const WorkerId worker : findings.explain) {
-    say(fmt::format("w{} does not get on: {}", worker, watch_.story(now_, worker)));
-    out_.send(worker, Explain{});
-  }
-  for (const WorkerId worker : findings.lose) lose_failed(worker, "does not get on: its log says where it was");
-  if (!findings.stuck) return;
-  say("the workers wait for each other: they are to stand together anew");
-  stand_again();
-}
-
-/// A worker that does not get on may hold up those that could save.
-void Session::end_saving() {
-  if (verdict_) return fail_as_judged();
-  const auto busy = watch_.busy();
-  if (busy.empty()) return fail("stopped, but no worker could write a last checkpoint");
-  for (const WorkerId worker : busy) lose(worker, watch_.story(now_, worker));
-  ring(Alarm::save, kSavePatience);
-}
-
-void Session::check_checkpoint() {
-  if (phase_ != Phase::training || !crew_->training() || nan_steps_ > 0) return;
-  const bool last = target_ && crew_->sample() >= *target_;
-  if (saving_.due(now_, crew_->sample(), last, accounts_.preemptions())) request_checkpoint();
-}
-
-void Session::check_saving() {
-  if (phase_ != Phase::saving || ended_) return;
-  const bool nobody =
-      std::none_of(members_.all().begin(), members_.all().end(), [](const auto& entry) { return entry.second.joined; });
-  // The workers that held more than the newest checkpoint are lost, and no newcomer is let in.
-  if (nobody || saving_.holds(crew_->sample())) end(RunEnd::stopped);
 }
 
 void Session::signal(Seconds now, Signal which) {

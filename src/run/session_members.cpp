@@ -24,6 +24,9 @@ constexpr Seconds kLeavePatience{3};
 
 Result<Welcome> Session::hello(Seconds now, const Hello& hello) {
   at(now);
+  if (hello.launch >= 0 && hello.machine != machine_name(run_, hello.launch))
+    return mayfly::fail("slot {} belongs to a machine that the run starts itself: a worker started by hand has none",
+                        hello.launch);
   WorkerId worker = 0;
   if (hello.worker) {
     // It counts as lost for good: others go on without it, and it might hold another history.
@@ -112,8 +115,11 @@ void Session::hear(Seconds now, WorkerId worker, const FromMember& message) {
              message);
   // A worker that is unable is lost: a crew does not hear its last word.
   if (std::holds_alternative<Unable>(message)) return deliver();
-  if (std::holds_alternative<StepDone>(message) || std::holds_alternative<Pushed>(message)) watch_.done(now_, worker);
-  if (std::holds_alternative<Broken>(message) || std::holds_alternative<Reachable>(message)) watch_.drop(worker);
+  if (const auto* done = std::get_if<StepDone>(&message))
+    watch_.done(now_, worker, {done->formation, done->first_sample});
+  if (const auto* pushed = std::get_if<Pushed>(&message)) watch_.done(now_, worker, {pushed->formation, pushed->lease});
+  if (const auto* broken = std::get_if<Broken>(&message)) watch_.broke(worker, broken->formation);
+  if (const auto* reachable = std::get_if<Reachable>(&message)) watch_.broke(worker, reachable->formation - 1);
   const auto step = crew_->hear(worker, message);
   if (step && step->range.count == 0) {
     learn(*step, Seconds(0));
@@ -185,8 +191,12 @@ void Session::on_ready(WorkerId worker, const Ready& message) {
   fleet_.settled(member.launch);
   if (const auto same = check_data(message); !same) return on_unable(worker, {same.error().message});
   learn_epoch(message);
-  member.joined = true;
   crew_->arrived(worker, {.sample = 0});  // the first weights
+  join(worker, member);
+}
+
+void Session::join(WorkerId worker, Roster::Member& member) {
+  member.joined = true;
   const Fleet::Launch* launch = fleet_.find(member.launch);
   const MachineRole role = launch != nullptr ? launch->role : MachineRole{.type = "joined"};
   if (role.batch > 0) crew_->set_batch(worker, role.batch);

@@ -4,6 +4,8 @@
 
 #include <limits>
 
+#include "data/order.h"
+
 namespace mayfly {
 namespace {
 
@@ -36,7 +38,7 @@ struct Shell {
     store();
   }
   void greet(Seconds time) {
-    const Hello hello{.pid = 1, .role = "worker", .launch = 0};
+    const Hello hello{.pid = 1, .role = "worker", .launch = 0, .machine = "-0"};
     const auto welcome = session->hello(time, hello);
     ASSERT_TRUE(welcome);
     session->connected(time, welcome->worker, hello);
@@ -113,7 +115,7 @@ std::string told(Session& session) {
 
 /// A worker of its own accord that has loaded this, as far as a test lets it.
 struct Guest {
-  Guest(Shell& its_shell, Seconds time, const Ready& ready) : shell(its_shell) {
+  Guest(Shell& its_shell, Seconds time, const Ready& ready) : shell(its_shell), samples(ready.samples) {
     const Hello hello{.pid = 1, .role = "worker"};
     const auto welcome = shell.session->hello(time, hello);
     EXPECT_TRUE(welcome);
@@ -143,11 +145,16 @@ struct Guest {
     return found;
   }
   StepDone done(const Proceed& lease, double loss = 1) const {
-    return {
-        .formation = lease.formation, .first_sample = lease.committed, .samples = 8, .loss = loss, .compute_s = 0.1};
+    return {.formation = lease.formation,
+            .first_sample = lease.committed,
+            .samples = 8,
+            .read = SampleOrder(samples, 1).reading(lease.committed, 8),
+            .loss = loss,
+            .compute_s = 0.1};
   }
 
   Shell& shell;
+  std::int64_t samples = 0;
   WorkerId id = 0;
   bool saves = false;
   bool explains = false;
@@ -170,6 +177,40 @@ TEST(Session, AWorkerWithOtherDataIsNotLetIn) {
   const std::string text = told(*shell.session);
   EXPECT_NE(text.find("its data set has 1000 samples, that of the run 2000"), std::string::npos) << text;
   EXPECT_NE(text.find("2000 samples b, want 2000 samples a"), std::string::npos) << text;
+}
+
+TEST(Session, AWorkerThatReadsOtherSamplesEndsTheRun) {
+  Shell shell;
+  Guest guest(shell, Seconds(1), {.samples = 2000});
+  auto lease = guest.lease(Seconds(1.1));
+  ASSERT_TRUE(lease);
+  guest.hear(Seconds(2), guest.done(*lease));
+  lease = guest.lease(Seconds(2.1));
+  ASSERT_TRUE(lease);
+  // One that it has had before, in place of the last.
+  StepDone done = guest.done(*lease);
+  done.read = SampleOrder(2000, 1).reading(7, 8);
+  guest.hear(Seconds(3), done);
+  ASSERT_TRUE(shell.session->failure());
+  EXPECT_EQ(*shell.session->failure(),
+            "w1 has read other samples than the 8 from place 8 on that it was leased: not counted");
+  EXPECT_EQ(shell.session->progress().samples, 8);
+}
+
+TEST(Session, ASlotIsTheMachinesThatTheEngineStarted) {
+  Shell shell;
+  shell.see(Seconds(1), Sighting::Stage::running);
+  shell.greet(Seconds(2));
+  for (const char* machine : {"", "-1", "another-0"}) {
+    const auto refused = shell.session->hello(Seconds(3), {.pid = 2, .launch = 0, .machine = machine});
+    ASSERT_FALSE(refused) << machine;
+    EXPECT_EQ(refused.error().message,
+              "slot 0 belongs to a machine that the run starts itself: a worker started by hand has none");
+  }
+  EXPECT_FALSE(shell.session->hello(Seconds(3), {.pid = 2, .launch = 7}));
+  EXPECT_TRUE(shell.session->hello(Seconds(3), {.pid = 2}));
+  // The engine's own keeps its connection and its place.
+  EXPECT_TRUE(shell.session->members().contains(1));
 }
 
 // Of three workers in a row each fails at the same sample, after the one before it has trained up to there.

@@ -18,9 +18,14 @@ void StepWatch::heard(WorkerId worker, const std::optional<std::string>& doing) 
   if (const auto found = hands_.find(worker); found != hands_.end()) found->second.doing = doing;
 }
 
-void StepWatch::done(Seconds now, WorkerId worker) {
+void StepWatch::broke(WorkerId worker, std::int64_t formation) {
+  if (const auto found = hands_.find(worker); found != hands_.end() && found->second.work.formation <= formation)
+    hands_.erase(found);
+}
+
+void StepWatch::done(Seconds now, WorkerId worker, Work work) {
   const auto found = hands_.find(worker);
-  if (found == hands_.end()) return;
+  if (found == hands_.end() || found->second.work != work) return;
   recent_.push_back(now - found->second.since);
   if (recent_.size() > kStepsKept) recent_.pop_front();
   hands_.erase(found);

@@ -26,14 +26,21 @@ class StepWatch {
     bool stuck = false;               ///< all that are late wait for each other: none of them is at fault
     bool operator==(const Findings&) const = default;
   };
+  /// What a worker is given: messages are repeated, and a word about what it has done before is none about this.
+  struct Work {
+    std::int64_t formation = 0;
+    std::int64_t number = 0;  ///< its first sample or its lease
+    bool operator==(const Work&) const = default;
+  };
   explicit StepWatch(Options options) : options_(options) {}
 
-  /// Has been given work.
-  void given(Seconds now, WorkerId worker) { hands_[worker] = {.since = now}; }
+  void given(Seconds now, WorkerId worker, Work work) { hands_[worker] = {.work = work, .since = now}; }
   /// What its heartbeat says: "data", "compute", "exchange" or nothing.
   void heard(WorkerId worker, const std::optional<std::string>& doing);
-  /// Has done what it had in hand.
-  void done(Seconds now, WorkerId worker);
+  /// Has done it, if it is what it has in hand.
+  void done(Seconds now, WorkerId worker, Work work);
+  /// Is not at work in this formation or an earlier one.
+  void broke(WorkerId worker, std::int64_t formation);
   /// Has nothing in hand any more, whatever became of it.
   void drop(WorkerId worker) { hands_.erase(worker); }
 
@@ -47,6 +54,7 @@ class StepWatch {
 
  private:
   struct Hand {
+    Work work{};
     Seconds since{};
     std::optional<std::string> doing{};
     std::optional<Seconds> asked{};  ///< to explain

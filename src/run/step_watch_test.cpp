@@ -13,8 +13,8 @@ TEST(StepWatch, TheLimitFollowsTheSlowestOfTheLastSteps) {
   StepWatch watch(kOptions);
   EXPECT_EQ(watch.limit(), Seconds(100));
   const auto step = [&](Seconds length) {
-    watch.given(Seconds(0), 1);
-    watch.done(length, 1);
+    watch.given(Seconds(0), 1, {1, 0});
+    watch.done(length, 1, {1, 0});
   };
   step(Seconds(0.1));
   EXPECT_EQ(watch.limit(), Seconds(10));
@@ -26,7 +26,7 @@ TEST(StepWatch, TheLimitFollowsTheSlowestOfTheLastSteps) {
 
 TEST(StepWatch, WhoHoldsUpTheOthersExplainsItselfAndIsLost) {
   StepWatch watch(kOptions);
-  for (const WorkerId worker : {1, 2}) watch.given(Seconds(0), worker);
+  for (const WorkerId worker : {1, 2}) watch.given(Seconds(0), worker, {1, 0});
   watch.heard(1, "exchange");
   watch.heard(2, "compute");
   EXPECT_EQ(watch.look(Seconds(100)), StepWatch::Findings{});
@@ -42,14 +42,14 @@ TEST(StepWatch, WhoHoldsUpTheOthersExplainsItselfAndIsLost) {
 // No heartbeat has said where 1 is: it is not known to wait.
 TEST(StepWatch, WhoDoesNotSayWhereItIsIsNotExcused) {
   StepWatch watch(kOptions);
-  watch.given(Seconds(0), 1);
+  watch.given(Seconds(0), 1, {1, 0});
   EXPECT_EQ(watch.look(Seconds(101)).explain, Workers{1});
 }
 
 TEST(StepWatch, WhereAllWaitForEachOtherNoneIsAtFault) {
   StepWatch watch(kOptions);
   for (const WorkerId worker : {1, 2}) {
-    watch.given(Seconds(0), worker);
+    watch.given(Seconds(0), worker, {1, 0});
     watch.heard(worker, "exchange");
   }
   EXPECT_EQ(watch.look(Seconds(101)), (StepWatch::Findings{.stuck = true}));
@@ -59,10 +59,10 @@ TEST(StepWatch, WhereAllWaitForEachOtherNoneIsAtFault) {
 
 TEST(StepWatch, WhoGetsOnIsNotLate) {
   StepWatch watch(kOptions);
-  watch.given(Seconds(0), 1);
-  watch.given(Seconds(99), 1);
+  watch.given(Seconds(0), 1, {1, 0});
+  watch.given(Seconds(99), 1, {1, 0});
   EXPECT_EQ(watch.look(Seconds(150)), StepWatch::Findings{});
-  watch.done(Seconds(150), 1);
+  watch.done(Seconds(150), 1, {1, 0});
   EXPECT_EQ(watch.look(Seconds(900)), StepWatch::Findings{});
 }
 

@@ -2,12 +2,15 @@
 
 #include <gtest/gtest.h>
 
+#include "data/order.h"
 #include "run/session.h"
 
 namespace mayfly {
 namespace {
 
 using Signal = Session::Signal;
+
+constexpr std::int64_t kSamples = 1000;
 
 /// A run of one worker, which does as it is told but for the step in hand.
 struct OneWorker {
@@ -19,10 +22,10 @@ struct OneWorker {
     inputs.job = &job;
     session = std::make_unique<Session>(inputs, [](const MachineRole&) { return Expectation{.start = Seconds(30)}; });
     session->begin(now);
-    const Hello hello{.pid = 1, .role = "worker", .launch = 0};
+    const Hello hello{.pid = 1, .role = "worker", .launch = 0, .machine = "-0"};
     session->seen(now, {.launch = 0, .stage = Sighting::Stage::running});
     session->connected(now, session->hello(now, hello)->worker, hello);
-    session->hear(now, 1, Ready{.samples = 1000});
+    session->hear(now, 1, Ready{.samples = kSamples});
     wait(Seconds(1));
     finish_step();
   }
@@ -52,8 +55,15 @@ struct OneWorker {
     if (std::holds_alternative<Leave>(message)) dismissed = true;
   }
   void finish_step() {
-    session->hear(now, 1, StepDone{.formation = in_hand.formation, .first_sample = in_hand.committed, .samples = 8});
+    session->hear(now, 1, done_step());
     answer();
+  }
+  /// Of a worker that has done what it was told.
+  StepDone done_step() const {
+    return {.formation = in_hand.formation,
+            .first_sample = in_hand.committed,
+            .samples = 8,
+            .read = SampleOrder(kSamples, inputs.spec.train->seed).reading(in_hand.committed, 8)};
   }
   void write_checkpoint() {
     const CheckpointWritten checkpoint{.sample = in_hand.committed, .path = "checkpoint"};

@@ -19,11 +19,9 @@
 #include <cstring>
 
 #include "base/text.h"
+#include "train/reach.h"
 
 namespace mayfly {
-namespace {
-
-void set(int socket, int level, int option, int value) { ::setsockopt(socket, level, option, &value, sizeof value); }
 
 Result<sockaddr_in> socket_address(const std::string& address) {
   sockaddr_in socket{};
@@ -36,6 +34,8 @@ Result<sockaddr_in> socket_address(const std::string& address) {
   socket.sin_port = htons(static_cast<std::uint16_t>(*port));
   return socket;
 }
+
+namespace {
 
 /// How a connection that is being made turned out: 0, or why not.
 int connected(int socket, Seconds patience) {
@@ -71,11 +71,9 @@ constexpr std::size_t kSealed = 1 << 16;
 
 DataLink::DataLink(int socket, Channel channel, std::shared_ptr<EmulatedNetwork> network)
     : socket_(socket), network_(std::move(network)), channel_(std::move(channel)) {
-  set(socket_, IPPROTO_TCP, TCP_NODELAY, 1);
-  // A machine that vanished says no more, and its connection would stay for ever.
-  set(socket_, SOL_SOCKET, SO_KEEPALIVE, 1);
-  set(socket_, IPPROTO_TCP, TCP_KEEPIDLE, 30);
-  set(socket_, IPPROTO_TCP, TCP_KEEPINTVL, 10);
+  const int undelayed = 1;
+  ::setsockopt(socket_, IPPROTO_TCP, TCP_NODELAY, &undelayed, sizeof undelayed);
+  mayfly::limit_silence(socket_);
 }
 
 DataLink::~DataLink() {
@@ -300,6 +298,7 @@ void DataLink::limit_silence(std::optional<Seconds> limit) {
 void DataLink::limit_sending(Seconds limit) { set_limit(socket_, SO_SNDTIMEO, limit); }
 
 bool DataLink::hung_up() const {
+  if (over_) return true;  // what came before abort() can still be read, and would hide it
   char ignored = 0;
   const auto seen = ::recv(socket_, &ignored, 1, MSG_PEEK | MSG_DONTWAIT);
   return seen == 0 || (seen < 0 && errno != EAGAIN && errno != EINTR);

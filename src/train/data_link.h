@@ -1,5 +1,6 @@
 #pragma once
 
+#include <netinet/in.h>
 #include <poll.h>
 
 #include <atomic>
@@ -43,6 +44,9 @@ struct DataHeader {
   std::uint64_t count = 0;
 };
 static_assert(sizeof(DataHeader) == 40);
+
+/// Of "127.0.0.1:40001".
+Result<sockaddr_in> socket_address(const std::string& address);
 
 /// With a peer that is connected to.
 constexpr Seconds kLinkPatience{5};

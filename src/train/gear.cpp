@@ -2,6 +2,9 @@
 
 #include <utility>
 
+#include "train/log.h"
+#include "train/reach.h"
+
 namespace mayfly {
 
 Gear::Gear(Options its_options)
@@ -25,6 +28,27 @@ void Gear::write_checkpoint() {
   TrainerState state{.sample = sample_, .step = step_, .loss = loss, .lineage = job.lineage, .job = job.job.name};
   if (sample_ > 0) state.ledger = {{.first = 0, .count = sample_}};
   writer.write(terms.directory, state, *job.trainer);
+}
+
+void Gear::tell_broken(std::int64_t formation, const std::string& what, std::span<const std::string> names,
+                       std::span<const std::string> places) {
+  const auto reach = std::make_shared<Reach>();
+  breaker.install(reach, formation);
+  const auto missing = reach->missing(places, kReachPatience);
+  breaker.install(nullptr, -1);
+  tell_broken(formation, what, names, missing);
+}
+
+void Gear::tell_broken(std::int64_t formation, const std::string& what, std::span<const std::string> names,
+                       const std::vector<std::size_t>& missing) {
+  log("formation {} broken: {}", formation, what);
+  Broken broken{.formation = formation, .what = what};
+  for (const std::size_t place : missing) {
+    log("{} does not answer", names[place]);
+    if (!broken.unreached) broken.unreached.emplace();
+    broken.unreached->push_back(names[place]);
+  }
+  line.say(std::move(broken));
 }
 
 void Gear::work_as_usual() {

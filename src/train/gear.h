@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "train/breaker.h"
 #include "train/checkpoint_writer.h"
@@ -35,6 +37,14 @@ class Gear {
   std::int64_t step() const { return step_; }
   /// What is held, into a checkpoint; the controller is told when it is written.
   void write_checkpoint();
+
+  /// Tells that a formation broke, and which of `names` do not answer at their places; waits for an answer no longer
+  /// than the formation lasts.
+  void tell_broken(std::int64_t formation, const std::string& what, std::span<const std::string> names,
+                   std::span<const std::string> places);
+  /// The same, where it is known which.
+  void tell_broken(std::int64_t formation, const std::string& what, std::span<const std::string> names,
+                   const std::vector<std::size_t>& missing);
 
   /// A formation is over, and with it the way of doing steps that a Measure asked for.
   void work_as_usual();

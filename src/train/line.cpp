@@ -91,7 +91,7 @@ void Line::attempt() {
   link_ = std::move(*connected);
   link_->start<ToMember>({.message = [this](ToMember message) { hear(std::move(message)); },
                           .closed = [this](const std::string& why) { lost(why); }});
-  Hello hello{.pid = ::getpid(), .role = options_.role, .launch = options_.launch};
+  Hello hello{.pid = ::getpid(), .role = options_.role, .launch = options_.launch, .machine = options_.machine};
   if (terms_) {
     hello.worker = terms_->worker;
     if (const auto sample = sample_.load(); sample >= 0) hello.sample = sample;

@@ -42,9 +42,10 @@ class Line {
     Credentials credentials{};
     std::string role = "worker";  ///< or "server"
     int launch = -1;
-    Seconds patience{10};        ///< for the first connection
-    Seconds notice{30};          ///< left after SIGTERM
-    MetadataService metadata{};  ///< which says when this machine will be taken
+    std::optional<std::string> machine{};  ///< what the engine gave it with that number
+    Seconds patience{10};                  ///< for the first connection
+    Seconds notice{30};                    ///< left after SIGTERM
+    MetadataService metadata{};            ///< which says when this machine will be taken
     /// In the line's thread: no formation up to and including this one will be heard of again.
     std::function<void(std::int64_t formation)> ended{};
   };

@@ -70,6 +70,8 @@ Result<std::optional<mayfly::BytesPerSecond>> rate(const std::string& text) {
 
 Result<mayfly::Line::Options> line_of(const Flags& flags) {
   mayfly::Line::Options line{.launch = flags.launch};
+  if (const char* machine = std::getenv("MAYFLY_MACHINE"); machine != nullptr && flags.launch >= 0)
+    line.machine = machine;
   if (auto read = read_join(flags.join, line); !read) return mayfly::unexpected(read.error());
   auto known = credentials(flags.token_file);
   if (!known) return mayfly::unexpected(known.error());

@@ -21,6 +21,7 @@
 
 #include "base/text.h"
 #include "train/endable_pairs.h"
+#include "train/reach.h"
 
 // gloo asks each new connection for its peer in a thread where its own exception ends the process, and there is none to
 // name where the peer has gone again already. Called from libgloo in place of the system's: answers with no address
@@ -100,6 +101,7 @@ Result<sockaddr_in> door(const std::string& word, int rank, int size) {
 
 struct NetworkDevice::Parts {
   std::shared_ptr<gloo::transport::Device> device{};
+  Doorstep doorstep{};
 };
 
 NetworkDevice::NetworkDevice(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
@@ -137,7 +139,7 @@ struct Mesh::Parts {
       if (rank != place.rank) act(rank);
     }
   }
-  std::string door_word();
+  std::string door_word(int doorstep);
   void connect(std::span<const sockaddr_in> doors);
   void greet();
   template <class T>
@@ -149,16 +151,17 @@ struct Mesh::Parts {
   Result<void> settled(Result<void> result);
 };
 
-std::string Mesh::Parts::door_word() {
+std::string Mesh::Parts::door_word(int doorstep) {
   std::array<char, INET_ADDRSTRLEN> host = {"127.0.0.1"};
   std::string ports;
   for (int rank = 0; rank < place.size; ++rank) {
-    sockaddr_in socket{};
+    int port = doorstep;
     if (rank != place.rank) {
-      socket = socket_of(pairs->getPair(rank)->address());
+      const sockaddr_in socket = socket_of(pairs->getPair(rank)->address());
       ::inet_ntop(AF_INET, &socket.sin_addr, host.data(), host.size());
+      port = ntohs(socket.sin_port);
     }
-    ports += fmt::format("{}{}", rank > 0 ? "," : "", ntohs(socket.sin_port));
+    ports += fmt::format("{}{}", rank > 0 ? "," : "", port);
   }
   return std::string(host.data()) + ":" + ports;
 }
@@ -245,7 +248,7 @@ Result<std::unique_ptr<Mesh>> Mesh::open(NetworkDevice& network, Place place) {
     parts->each_peer([&](int rank) { parts->pairs->createPair(rank); });
     parts->context = std::make_shared<Connected>(place.rank, place.size, device,
                                                  std::make_shared<EndablePairs>(parts->pairs, parts->buffers));
-    parts->word = parts->door_word();
+    parts->word = parts->door_word(network.parts().doorstep.port());
   });
   if (!opened) return unexpected(opened.error());
   return std::unique_ptr<Mesh>(new Mesh(std::move(parts)));
@@ -267,7 +270,20 @@ Result<void> Mesh::connect(std::span<const std::string> words) {
   return parts_->settled(guarded("connect", [&] {
     parts_->connect(doors);
     parts_->greet();
+    // gloo waits for ever for a peer whose machine is out of reach.
+    limit_silence_of_all();
   }));
+}
+
+std::vector<std::string> Mesh::doorsteps(std::span<const std::string> words) const {
+  std::vector<std::string> places;
+  for (int rank = 0; rank < static_cast<int>(words.size()); ++rank) {
+    const auto found = door(words[rank], rank, parts_->place.size);
+    const bool other = rank != parts_->place.rank && found;
+    places.push_back(other ? fmt::format("{}:{}", words[rank].substr(0, words[rank].rfind(':')), ntohs(found->sin_port))
+                           : "");
+  }
+  return places;
 }
 
 Result<void> Mesh::sum(std::span<float> values) { return parts_->sum(values); }

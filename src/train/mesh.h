@@ -41,8 +41,11 @@ class Mesh final : public Abortable {
   static Result<std::unique_ptr<Mesh>> open(NetworkDevice& network, Place place);
   ~Mesh() override;
 
-  /// Where the others reach this worker: "127.0.0.1:0,40001,40002", a port for each rank, 0 for its own.
+  /// Where the others reach this worker: "127.0.0.1:40000,40001,40002", a port for each rank; at its own nobody
+  /// listens.
   const std::string& word() const;
+  /// From all workers' words, by rank: where to ask whether they can be reached; empty for this one.
+  std::vector<std::string> doorsteps(std::span<const std::string> words) const;
   /// Takes all workers' words, by rank. Blocks until all stand; those of another formation are an error.
   Result<void> connect(std::span<const std::string> words);
 

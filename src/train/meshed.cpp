@@ -9,7 +9,10 @@
 #include <vector>
 
 #include "data/elapsed.h"
+#include "data/new_file.h"
+#include "data/order.h"
 #include "train/log.h"
+#include "train/reach.h"
 #include "train/throttle.h"
 
 namespace mayfly {
@@ -35,6 +38,8 @@ Result<void> Meshed::form(const Form& form) {
   if (!gear_.job.trainer) return {};
   leave();
   form_ = form;
+  words_.clear();
+  doorsteps_.clear();
   // Where the state is handed to it, the step that counted is another than the one in its hands.
   if (std::find(form.receivers.begin(), form.receivers.end(), form.rank) != form.receivers.end()) pending_.reset();
   settle_pending(form.sample);
@@ -69,7 +74,15 @@ Result<void> Meshed::make_state(const Form& form) {
 
 Result<void> Meshed::meet(const Peers& peers) {
   if (!current(peers.formation) || !mesh_ || stands_) return {};
+  words_ = peers.addresses;
+  doorsteps_ = mesh_->doorsteps(words_);
+  ReachWatch watch(doorsteps_, [mesh = mesh_] { mesh->abort(); });
   auto met = mesh_->connect(peers.addresses);
+  if (const auto missing = watch.end(); !missing.empty()) {
+    leave();
+    gear_.tell_broken(form_->formation, "others do not answer", words_, missing);
+    return {};
+  }
   if (met) met = receive_state();
   if (!met) {
     break_formation(met.error().message);
@@ -137,6 +150,7 @@ Result<void> Meshed::proceed(const Proceed& lease) {
       return {};
     }
   }
+  if (lease.compare) compare(done);
   if (!lease.counts.empty()) {
     gear_.line.doing("data");
     const auto batch = waited_batch(job, own, gear_.options.cpu_share, done.wait_s);
@@ -149,6 +163,19 @@ Result<void> Meshed::proceed(const Proceed& lease) {
   }
   gear_.line.doing(nullptr);
   return {};
+}
+
+void Meshed::compare(StepDone& done) {
+  gear_.line.doing("compute");
+  const auto start = Clock::now();
+  auto& state = done.state.emplace();
+  for (const auto& tensors : {gear_.job.trainer->model_state(), gear_.job.trainer->optimiser_state()}) {
+    for (const TensorView& tensor : tensors)
+      state.push_back(fmt::format("{} {:016x}", tensor.name, xxh3_of(tensor.bytes)));
+  }
+  // The rate follows from it.
+  state.push_back(fmt::format("step {}", gear_.step()));
+  done.compare_s = since(start);
 }
 
 Result<void> Meshed::check(const Proceed& lease) const {
@@ -182,6 +209,7 @@ Result<void> Meshed::train(const Proceed& lease, const Batch& batch, StepDone do
   if (auto summed = exchange(losses); !summed) return summed;
   done.exchange_s = since(start);
   done.samples = samples;
+  done.read = reading_of(batch.samples);
   done.loss = adds_up && samples > 0 ? losses[0] / static_cast<double>(samples) : losses[0];
   pending_ =
       Pending{.first = lease.committed, .samples = samples, .step = lease.step, .workers = form_->size, .done = done};
@@ -235,9 +263,9 @@ Result<Seconds> Meshed::exchange_time(std::int64_t bytes) {
 std::optional<int> Meshed::turn_to_save() const { return form_ ? std::optional(form_->rank) : std::nullopt; }
 
 void Meshed::break_formation(const std::string& what) {
-  log("formation {} broken: {}", form_->formation, what);
+  // Whoever waits for this worker is not to wait while it looks.
   leave();
-  gear_.line.say(Broken{.formation = form_->formation, .what = what});
+  gear_.tell_broken(form_->formation, what, words_, doorsteps_);
 }
 
 void Meshed::leave() {

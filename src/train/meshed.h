@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "train/gear.h"
 #include "train/teamwork.h"
@@ -46,18 +47,23 @@ class Meshed final : public Teamwork {
   /// Applies the pending step if it ends here, and forgets it.
   void settle_pending(std::int64_t committed);
   Result<void> check(const Proceed& lease) const;
+  /// Says what is held, for the controller to compare.
+  void compare(StepDone& done);
   SampleRange own_part(const Proceed& lease) const;
   Result<void> train(const Proceed& lease, const Batch& batch, StepDone done);
   /// Adds up all workers' gradients and losses.
   Result<void> exchange(std::span<double> losses);
   Result<void> add_up(const Evaluation& part, StepDone& done);
+  /// It may be that others cannot be reached.
   void break_formation(const std::string& what);
   void leave();
 
   Gear& gear_;
   std::optional<Pending> pending_{};
   std::optional<Form> form_{};
-  std::shared_ptr<Mesh> mesh_{};  ///< none while no formation stands or is being made
+  std::vector<std::string> words_{};      ///< of its peers, by rank
+  std::vector<std::string> doorsteps_{};  ///< likewise
+  std::shared_ptr<Mesh> mesh_{};          ///< none while no formation stands or is being made
   bool stands_ = false;
 };
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "data/elapsed.h"
+#include "data/order.h"
 #include "train/log.h"
 #include "train/throttle.h"
 
@@ -23,6 +24,7 @@ Result<void> Served::attach(const Attach& servers) {
                                .worker = gear_.terms.worker,
                                .network = gear_.emulated});
   formation_ = servers.formation;
+  addresses_ = servers.addresses;
   // Before connecting: it may wait for a server that never comes, until the formation is over.
   gear_.breaker.install(client_, servers.formation);
   if (const auto connected = client_->connect(); !connected) {
@@ -60,6 +62,7 @@ Result<void> Served::work(const Lease& lease) {
     const auto batch = waited_batch(gear_.job, {.first = lease.first_sample, .count = lease.samples},
                                     gear_.options.cpu_share, pushed.wait_s);
     if (!batch) return unexpected(batch.error());
+    pushed.read = reading_of((*batch)->samples);
     done = train(lease, **batch, pushed);
   }
   done_ = pushed;
@@ -122,9 +125,8 @@ Result<Seconds> Served::exchange_time(std::int64_t /*bytes*/) {
 }
 
 void Served::break_formation(std::int64_t formation, const std::string& what) {
-  log("formation {} broken: {}", formation, what);
   retire();
-  gear_.line.say(Broken{.formation = formation, .what = what});
+  gear_.tell_broken(formation, what, addresses_, addresses_);
 }
 
 void Served::halt(std::int64_t formation) {

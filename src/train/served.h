@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "train/gear.h"
 #include "train/shard_client.h"
@@ -38,6 +39,7 @@ class Served final : public Teamwork {
   void break_formation(std::int64_t formation, const std::string& what);
 
   Gear& gear_;
+  std::vector<std::string> addresses_{};  ///< of the servers
   std::shared_ptr<ShardClient> client_{};
   std::optional<std::int64_t> formation_{};  ///< none: attached to no servers
   std::optional<Pushed> done_{};             ///< the last lease's answer

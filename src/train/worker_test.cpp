@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "data/checkpoint.h"
+#include "data/order.h"
 #include "notice/mock.h"
 #include "support/stage.h"
 
@@ -40,6 +41,29 @@ TEST(Worker, AnUpdateIsAppliedOnTheWordThatItCountsAndNeverElse) {
   for (const int slot : {0, 1}) EXPECT_EQ(stage.counts(slot, 3, 12), std::vector<float>(12, 1));
   for (const int slot : {0, 1}) stage.send(slot, Leave{});
   for (const int slot : {0, 1}) EXPECT_EQ(stage.exit_code(slot), Worker::kDone);
+}
+
+TEST(Worker, SaysWhatItHasReadAndWhatItHolds) {
+  Stage stage;
+  for (const int slot : {0, 1}) stage.start(slot);
+  for (const int slot : {0, 1}) stage.expect<Ready>(slot);
+  stage.form(1, {0, 1}, {});
+  const SampleOrder order(12, static_cast<std::uint64_t>(stage.terms.seed));
+  std::vector<std::string> earlier;
+  for (int step = 0; step < 2; ++step) {
+    const std::int64_t first = 4 * step;
+    stage.proceed({0, 1}, {.formation = 1, .committed = first, .step = step, .counts = {3, 1}, .compare = true});
+    const auto one = stage.expect<StepDone>(0), other = stage.expect<StepDone>(1);
+    EXPECT_EQ(one.read, order.reading(first, 3));
+    EXPECT_EQ(other.read, order.reading(first + 3, 1));
+    ASSERT_TRUE(one.state && other.state);
+    EXPECT_EQ(*one.state, *other.state);
+    EXPECT_TRUE(one.state->front().starts_with("weight ")) << one.state->front();
+    EXPECT_EQ(one.state->back(), fmt::format("step {}", step));
+    EXPECT_NE(one.state->front(), step > 0 ? earlier.front() : "");
+    earlier = *one.state;
+  }
+  for (const int slot : {0, 1}) stage.send(slot, Leave{});
 }
 
 TEST(Worker, TakesSamplesFromItsNeighboursCaches) {

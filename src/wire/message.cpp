@@ -37,8 +37,9 @@ constexpr double kAnything = -std::numeric_limits<double>::infinity();
 // The pointers only choose the overload.
 constexpr auto table(const Hello*) {
   return named("hello", Field{"protocol", &Hello::protocol}, Field{"pid", &Hello::pid}, Field{"role", &Hello::role},
-               Field{"slot", &Hello::launch, -1}, Field{"worker", &Hello::worker}, Field{"sample", &Hello::sample},
-               Field{"pending", &Hello::pending}, Field{"formation", &Hello::formation});
+               Field{"slot", &Hello::launch, -1}, Field{"machine", &Hello::machine}, Field{"worker", &Hello::worker},
+               Field{"sample", &Hello::sample}, Field{"pending", &Hello::pending},
+               Field{"formation", &Hello::formation});
 }
 constexpr auto table(const Ready*) {
   return named("ready", Field{"samples", &Ready::samples}, Field{"data", &Ready::data},
@@ -51,20 +52,22 @@ constexpr auto table(const Reachable*) {
 constexpr auto table(const Formed*) { return named("formed", Field{"formation", &Formed::formation}); }
 constexpr auto table(const StepDone*) {
   return named("step-done", Field{"formation", &StepDone::formation}, Field{"first_sample", &StepDone::first_sample},
-               Field{"samples", &StepDone::samples}, Field{"loss", &StepDone::loss, kAnything},
-               Field{"compute_s", &StepDone::compute_s}, Field{"exchange_s", &StepDone::exchange_s},
-               Field{"wait_s", &StepDone::wait_s}, Field{"validation_loss", &StepDone::validation_loss, kAnything},
-               Field{"accuracy", &StepDone::accuracy});
+               Field{"samples", &StepDone::samples}, Field{"read", &StepDone::read},
+               Field{"loss", &StepDone::loss, kAnything}, Field{"compute_s", &StepDone::compute_s},
+               Field{"exchange_s", &StepDone::exchange_s}, Field{"wait_s", &StepDone::wait_s},
+               Field{"validation_loss", &StepDone::validation_loss, kAnything}, Field{"accuracy", &StepDone::accuracy},
+               Field{"state", &StepDone::state}, Field{"compare_s", &StepDone::compare_s});
 }
 constexpr auto table(const Pushed*) {
   return named("pushed", Field{"formation", &Pushed::formation}, Field{"lease", &Pushed::lease},
-               Field{"sample", &Pushed::sample}, Field{"loss", &Pushed::loss, kAnything},
+               Field{"sample", &Pushed::sample}, Field{"read", &Pushed::read}, Field{"loss", &Pushed::loss, kAnything},
                Field{"compute_s", &Pushed::compute_s}, Field{"pull_s", &Pushed::pull_s},
                Field{"push_s", &Pushed::push_s}, Field{"wait_s", &Pushed::wait_s},
                Field{"validation_loss", &Pushed::validation_loss, kAnything}, Field{"accuracy", &Pushed::accuracy});
 }
 constexpr auto table(const Broken*) {
-  return named("broken", Field{"formation", &Broken::formation}, Field{"what", &Broken::what});
+  return named("broken", Field{"formation", &Broken::formation}, Field{"what", &Broken::what},
+               Field{"unreached", &Broken::unreached});
 }
 constexpr auto table(const CheckpointWritten*) {
   return named("checkpoint-written", Field{"sample", &CheckpointWritten::sample},
@@ -102,7 +105,8 @@ constexpr auto table(const Peers*) {
 }
 constexpr auto table(const Proceed*) {
   return named("proceed", Field{"formation", &Proceed::formation}, Field{"committed", &Proceed::committed},
-               Field{"step", &Proceed::step}, Field{"counts", &Proceed::counts}, Field{"evaluate", &Proceed::evaluate});
+               Field{"step", &Proceed::step}, Field{"counts", &Proceed::counts}, Field{"evaluate", &Proceed::evaluate},
+               Field{"compare", &Proceed::compare});
 }
 constexpr auto table(const Serve*) {
   return named("serve", Field{"formation", &Serve::formation}, Field{"shard", &Serve::shard},
@@ -210,10 +214,6 @@ bool take(const Json& from, std::string& to, double /*least*/) {
   return from.is_string();
 }
 template <class T>
-bool take(const Json& from, std::optional<T>& to, double least) {
-  return take(from, to.emplace(), least);
-}
-template <class T>
 bool take(const Json& from, std::vector<T>& to, double least) {
   if (!from.is_array()) return false;
   to.reserve(from.size());
@@ -221,6 +221,11 @@ bool take(const Json& from, std::vector<T>& to, double least) {
     if (!take(item, to.emplace_back(), least)) return false;
   }
   return true;
+}
+
+template <class T>
+bool take(const Json& from, std::optional<T>& to, double least) {
+  return take(from, to.emplace(), least);
 }
 
 template <class T>

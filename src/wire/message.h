@@ -23,7 +23,7 @@ namespace mayfly {
 // again, so a worker or server that is late is told apart by it.
 
 /// Bumped when an older peer would misunderstand.
-inline constexpr int kProtocol = 6;
+inline constexpr int kProtocol = 7;
 
 // From a worker or server.
 
@@ -33,7 +33,8 @@ struct Hello {
   std::int64_t pid = 0;
   std::string role = "worker";  ///< "server": holds parameters for others; "operator": see Drill
   int launch = -1;              ///< on the wire its slot: which of the engine's machines it is; -1: it came by itself
-  std::optional<int> worker{};  ///< re-attaching under this name
+  std::optional<std::string> machine{};     ///< what the engine gave it as that machine: the slot is nobody else's
+  std::optional<int> worker{};              ///< re-attaching under this name
   std::optional<std::int64_t> sample{};     ///< re-attaching: its weights hold this many samples
   std::optional<std::int64_t> pending{};    ///< where they would be if the step in its hands counts
   std::optional<std::int64_t> formation{};  ///< that this step was trained in
@@ -66,12 +67,16 @@ struct StepDone {
   std::int64_t formation = 0;
   std::int64_t first_sample = 0;
   std::int64_t samples = 0;        ///< of all workers
+  std::int64_t read = 0;           ///< reading_of() its own
   double loss = 0;                 ///< mean over them
   double compute_s = 0;            ///< of this worker, for its own part
   double exchange_s = 0;           ///< waiting for the others included
   std::optional<double> wait_s{};  ///< for data, before computing
   std::optional<double> validation_loss{};
   std::optional<double> accuracy{};
+  /// Where it was asked: what it held before the step, "NAME VALUE" each, the same at all workers of a mesh.
+  std::optional<std::vector<std::string>> state{};
+  std::optional<double> compare_s{};  ///< that took
   bool operator==(const StepDone&) const = default;
 };
 /// Its gradient over a lease is staged at every server, applied by none. Without samples: only a look at validation.
@@ -79,6 +84,7 @@ struct Pushed {
   std::int64_t formation = 0;
   std::int64_t lease = 0;
   std::int64_t sample = 0;  ///< state of the parameters it was computed with
+  std::int64_t read = 0;    ///< reading_of() the samples of the lease
   double loss = 0;          ///< mean over the lease
   double compute_s = 0;
   double pull_s = 0;               ///< waiting for the servers included
@@ -92,6 +98,7 @@ struct Pushed {
 struct Broken {
   std::int64_t formation = 0;
   std::string what{};
+  std::optional<std::vector<std::string>> unreached{};  ///< of the addresses it was given, those that do not answer
   bool operator==(const Broken&) const = default;
 };
 struct CheckpointWritten {
@@ -178,6 +185,7 @@ struct Proceed {
   std::int64_t step = 0;  ///< number of the leased step, from 0 over the whole run
   std::vector<int> counts{};
   bool evaluate = false;  ///< on the validation set, before training
+  bool compare = false;   ///< say what is held before training
   bool operator==(const Proceed&) const = default;
 };
 /// Write the state in hand; it goes on training meanwhile.

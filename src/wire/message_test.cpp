@@ -15,7 +15,7 @@ namespace {
 
 std::vector<ToController> to_controller() {
   return {
-      Hello{.protocol = 3, .pid = 4711, .launch = 3, .worker = 7, .sample = 1LL << 53},
+      Hello{.protocol = 3, .pid = 4711, .launch = 3, .machine = "run-3", .worker = 7, .sample = 1LL << 53},
       Hello{},
       Hello{.role = "server"},
       Pushed{.formation = 2,
@@ -199,10 +199,11 @@ TEST(Message, OneOfTheOtherDirectionIsRefused) {
 }
 
 TEST(Message, ReadsAsItsDocumentationDoes) {
-  EXPECT_EQ(encoded<ToMember>(Proceed{.formation = 2, .committed = 64, .step = 1, .counts = {32, 32}}),
-            R"({"message":"proceed","formation":2,"committed":64,"step":1,"counts":[32,32],"evaluate":false})");
+  EXPECT_EQ(
+      encoded<ToMember>(Proceed{.formation = 2, .committed = 64, .step = 1, .counts = {32, 32}}),
+      R"({"message":"proceed","formation":2,"committed":64,"step":1,"counts":[32,32],"evaluate":false,"compare":false})");
   EXPECT_EQ(encoded<ToController>(Hello{.pid = 5}),
-            R"({"message":"hello","protocol":6,"pid":5,"role":"worker","slot":-1})");
+            R"({"message":"hello","protocol":7,"pid":5,"role":"worker","slot":-1})");
   EXPECT_EQ(encoded<ToMember>(Alive{}), R"({"message":"alive"})");
 }
 

@@ -12,15 +12,23 @@ import tempfile
 import time
 
 import data
+import endings
 import folders
 import network
 import notices
+import sequels
 import served
 import signals
 import strangers
 from harness import DIGITS_JOB, HANG_S, TALLY, Failure, Run, Skipped, read_text
 
-CASES = served.CASES | signals.CASES | strangers.CASES | notices.CASES | data.CASES | folders.CASES
+CASES = (served.CASES | signals.CASES | strangers.CASES | notices.CASES | data.CASES | folders.CASES | sequels.CASES |
+         endings.CASES)
+
+# Played by `make soak`; what they try others do in less time.
+LONG = ("a_notice_to_who_then_freezes", "a_notice_and_the_end_before_its_time", "the_controller_frozen_while_workers_die",
+        "a_worker_that_is_handed_the_state", "workers_while_it_stops", "everything_at_the_edge_of_an_epoch",
+        "the_giver_of_a_state", "workers_at_the_edge_of_an_epoch", "workers_right_after_a_resume")
 
 
 def case(function):
@@ -346,6 +354,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("mayfly")
     parser.add_argument("--only", default="", help="cases, separated by commas")
+    parser.add_argument("--brief", action="store_true", help="without cases that take long: " + ", ".join(LONG))
     parser.add_argument("--jobs", type=int, default=2, help="cases at a time")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--least-losses", type=int, default=0, help="fewer than these are a failure")
@@ -354,6 +363,9 @@ def main():
     options.mayfly = os.path.realpath(options.mayfly)
     options.folder = tempfile.mkdtemp(prefix="mayfly-chaos-")
     names = [name for name in options.only.split(",") if name] or list(CASES)
+    if options.brief:
+        names = [name for name in names if name not in LONG]
+        print(f"left out, as they take long: {', '.join(LONG)}", flush=True)
     begin = time.monotonic()
     outcomes = []
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:

@@ -110,7 +110,7 @@ class Run:
         self.samples, self.epochs, self.counts = samples, epochs, job is COUNT_JOB
         self.prefix = list(prefix)
         self.random = random.Random(f"{options.seed} {name}")
-        self.codes = []
+        self.codes, self.told = [], set()
         os.makedirs(self.folder)
         job_file = os.path.join(self.folder, "job.yaml")
         with open(job_file, "w", encoding="utf-8") as file:
@@ -323,7 +323,7 @@ class Run:
                 raise Failure(f"summary: {key} is {summary[key]}, want {want}")
         if summary["samples"] == 0:
             raise Failure("nothing was trained")
-        printed = json.loads(read_text(sorted(glob.glob(f"{self.folder}/out.*"))[-1]))
+        printed = json.loads(read_text(f"{self.folder}/out.{len(self.codes)}"))
         if printed != summary:
             raise Failure("what was printed is not what summary.json holds")
         self.check_weights(summary["checkpoint"], summary["samples"])

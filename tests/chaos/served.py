@@ -120,3 +120,59 @@ def servers_and_everything_then_resume(start):
     run = start(workers=2, checkpoint="every: 1s", servers="count: 2, standby: 1, sync: ssp(2)")
     run.lose_everything()
     run.finish()
+
+
+@case
+def the_server_that_writes_a_checkpoint(start):
+    """Its standby takes over while nobody has written the rest."""
+    run = start(workers=2, samples=1_000_000, checkpoint="every: 1s", servers="count: 1, standby: 1, sync: asp")
+    hits = 0
+    for _ in run.rounds(3, workers=2):
+        run.wait("both servers", lambda: len(run.servers()) >= 2)
+        if pid := run.glimpse(run.checkpoint_writer):
+            hits += run.hit(pid)
+    if hits == 0:
+        raise Failure("no writer was caught writing")
+    run.finish()
+
+
+@case
+def a_standby_and_the_controller(start):
+    """Both copies of a shard go one after the other, the second before anybody has taken the first's place."""
+    run = start(workers=2, checkpoint="every: 1s", servers="count: 1, standby: 1, sync: bsp")
+    for _ in run.rounds(2, workers=2):
+        run.wait("both servers", lambda: len(run.servers()) >= 2)
+        first, second = run.servers()[:2]
+        run.hit([run.controller(), first])
+        time.sleep(run.random.uniform(0, 0.5))
+        run.hit(second)
+        run.progress()
+    run.finish()
+
+
+@case
+def the_slow_and_the_fast_with_a_bound(start):
+    """The slowest freezes, so the others wait for it, and of those one is killed; then it goes on where it was."""
+    run = start(workers=3, checkpoint="every: 1s", servers="count: 2, sync: ssp(1)")
+    for number in run.rounds(3, workers=3):
+        slow, fast = run.workers()[:2]
+        run.hit(slow, signal.SIGSTOP)
+        run.hit(fast)
+        time.sleep((0.2, 1, 4)[number])
+        run.hit(slow, signal.SIGCONT)
+        run.progress()
+    run.finish()
+
+
+@case
+def a_server_with_a_notice_that_is_killed(start):
+    run = start(workers=2, checkpoint="every: 1s", servers="count: 2, sync: asp")
+    for pause_s in (0, 0.1, 0.5):
+        run.settle()
+        run.training(2)
+        pid = run.wait("a server", run.servers)[0]
+        run.hit(pid, signal.SIGTERM)
+        time.sleep(pause_s)
+        run.hit(pid)
+        run.progress()
+    run.finish()

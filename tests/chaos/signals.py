@@ -16,7 +16,7 @@ def case(function):
 
 
 def tell_everybody(run, number=signal.SIGTERM):
-    """Front, controller, workers, servers and the shells around them, in any order."""
+    """Front, controller, workers, servers and the shells around them, in any order. Each counts once: how many did."""
     pids = [run.front.pid, *run.owned()]
     run.random.shuffle(pids)
     for pid in pids:
@@ -24,7 +24,10 @@ def tell_everybody(run, number=signal.SIGTERM):
             os.kill(pid, number)
         except ProcessLookupError:
             pass
-    TALLY.add(len(pids))
+    new = set(pids) - run.told
+    run.told |= new
+    TALLY.add(len(new))
+    return len(new)
 
 
 def want_all_saved(run):

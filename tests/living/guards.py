@@ -127,9 +127,39 @@ def a_script_that_hangs_is_replaced_and_says_where(place):
     expect("train.py\", line 11" in logs, f"its log does not say where it was: {logs[-2000:]}")
 
 
+def replicas_that_drift_end_the_run(place):
+    # Of the second worker alone: something that the others know nothing of. Again and again, as it may join after sample 32.
+    script(place, "        if os.environ['MAYFLY_SLOT'] == '1':\n            with torch.no_grad():\n                model.bias.add_(1)")
+    edit(f"{place.folder}/train.py", "where == 32", "where % 32 == 0")
+    edit(f"{place.folder}/train.py", "time.sleep(0.02)", "time.sleep(0.1)")
+    edit(f"{place.folder}/train.py", "lr=0.001", "lr=1e-9")
+    edit(place.job, "epochs: 2", "epochs: 1000")
+    failed = place.call("run", place.job, "--workers", "2", "--out", place.out, "-y", code=1).stderr
+    expect("the workers do not hold the same: at sample" in failed and " bias is " in failed, failed)
+    edit(place.job, "batch: 8", "batch: 8, on_drift: go")
+    place.out = f"{place.folder}/two"
+    place.detached()
+    place.wait("the word", lambda: "the workers do not hold the same" in read(f"{place.out}/journal.jsonl"))
+    place.call("stop", place.out)
+
+
+def a_slot_that_is_in_use_is_its_machines(place):
+    place.detached()
+    place.committed(500)
+    before = place.processes()["workers"]
+    address = read(f"{place.out}/address").strip()
+    refused = place.call("worker", "--join", address, "--token-file", f"{place.out}/token", "--slot", "0", "--notices", "none",
+                         code=1).stderr
+    expect("slot 0 belongs to a machine that the run starts itself" in refused, refused)
+    place.committed(place.status()["samples"] + 2000)
+    expect(place.processes()["workers"] == before, "somebody of the run was lost to it")
+    place.call("stop", place.out)
+
+
 CASES = [two_runs_do_not_share_a_folder_of_checkpoints, a_resumed_job_trains_what_it_began,
          a_worker_with_other_data_is_not_let_in, a_loss_that_is_no_number_ends_the_run,
-         a_script_that_fails_at_one_place_ends_the_run, a_script_that_hangs_is_replaced_and_says_where]
+         a_script_that_fails_at_one_place_ends_the_run, a_script_that_hangs_is_replaced_and_says_where,
+         replicas_that_drift_end_the_run, a_slot_that_is_in_use_is_its_machines]
 
 
 def main():

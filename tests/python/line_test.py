@@ -77,8 +77,8 @@ class Lines(unittest.TestCase):
 
     def test_a_newcomer_says_hello_and_beats(self):
         self.open()
-        self.assertEqual(self.controller.accept(), {"message": "hello", "protocol": 6, "pid": os.getpid(), "role": "worker",
-                                                    "slot": 5})
+        self.assertEqual(self.controller.accept(), {"message": "hello", "protocol": 7, "pid": os.getpid(), "role": "worker",
+                                                    "slot": 5, "machine": os.environ.get("MAYFLY_MACHINE", "")})
         self.assertEqual(self.mail()[1]["worker"], 2)
         for _ in range(3):
             self.assertEqual(self.controller.hear(skip=()), {"message": "alive"})
@@ -97,7 +97,8 @@ class Lines(unittest.TestCase):
         self.assertEqual(self.controller.hear(), dict(done, message="step-done"))
         self.assertTrue(self.line.mail.empty())
         # What has been answered is not.
-        self.controller.say({"message": "proceed", "formation": 1, "committed": 256, "step": 4, "counts": [], "evaluate": False})
+        self.controller.say({"message": "proceed", "formation": 1, "committed": 256, "step": 4, "counts": [],
+                             "evaluate": False, "compare": False})
         self.assertEqual(self.mail()[1]["committed"], 256)
         self.controller.cut()
         self.controller.accept()

@@ -178,6 +178,12 @@ def sigterm_to_everybody(runs):
 
 
 @case
+def sigterm_to_everybody_with_servers(runs):
+    run = runs.start(epochs=None, checkpoint="every: 1h", servers="count: 2, sync: asp")
+    signals.told_again_and_again(run, rounds=2)
+
+
+@case
 def notices_of_every_cloud(runs):
     run = runs.start(epochs=None)
     for number, cloud in enumerate(("aws", "gcp", "azure")):

@@ -13,7 +13,7 @@ import torch
 
 import mayfly
 from mayfly import checkpoint, frames, safetensors, trainer
-from mayfly.order import SampleOrder
+from mayfly.order import SampleOrder, reading_of
 from mayfly.xxh3 import xxh3
 
 
@@ -69,6 +69,10 @@ class Order(unittest.TestCase):
     def test_it_is_that_of_mayflys_own_workers(self):
         for size, seed, place, sample in self.NUMBERS:
             self.assertEqual(SampleOrder(size, seed).sample_at(place), sample)
+
+    def test_so_is_what_it_says_of_what_was_read(self):
+        self.assertEqual(reading_of(SampleOrder(2000, 1).samples(0, 64)), 2584526794994004367)
+        self.assertEqual(reading_of([]), 0)
 
     def test_many_at_once_are_the_same_as_one_by_one(self):
         for size, seed in ((1, 1), (3, 2), (100, 1), (4097, 5), (1 << 33, 6)):

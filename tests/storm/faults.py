@@ -4,6 +4,7 @@ Each is a mistake that a programmer could make. The texts are short, and each st
 
 SESSION = "src/run/session.cpp"
 LIFE = "src/run/session_life.cpp"
+WATCH = "src/run/session_watch.cpp"
 MEMBERS = "src/run/session_members.cpp"
 NOTICES = "src/run/session_notices.cpp"
 ROSTER = "src/run/roster.cpp"
@@ -59,9 +60,9 @@ FAULTS = [
      "if (since && now - *since > most) silent.push_back(worker);", ""),
     ("a worker's lease runs from when it came", ROSTER,
      "const auto since = member.closed ? member.closed : member.heard;", "const std::optional<Seconds> since = member.since;"),
-    ("a broken formation is not built again", LIFE,
+    ("a broken formation is not built again", WATCH,
      "if (crew_->broken() && age > kReformAfter) return stand_again();", ""),
-    ("a formation that never stands is waited for", LIFE,
+    ("a formation that never stands is waited for", WATCH,
      "if (crew_->training() || age < kFormationPatience) return;", "return;"),
     # Session: notices.
     ("the controller does not hear of a notice", NOTICES,
@@ -117,7 +118,7 @@ FAULTS = [
     ("the step in a worker's hands is forgotten when it comes back", MESH,
      "counts ? held.pending : held.sample", "held.sample"),
     ("whoever held the state before a roll-back is not given it", MESH,
-     "const bool holds = !from_checkpoint && found", "const bool holds = found"),
+     "const bool has = !from_checkpoint && holds", "const bool has = holds"),
     ("a worker that is ahead of what counts becomes the source", MESH,
      "return found != holdings_.end() && found->second.sample == sample_;",
      "return found != holdings_.end() && found->second.sample >= sample_;"),
@@ -128,7 +129,7 @@ FAULTS = [
     ("members do not train without a guest that has handed over", MESH,
      "send(*guest_, Halt{formation_});\n    form_again();", "send(*guest_, Halt{formation_});"),
     ("a word that the mesh broke is not heard", MESH,
-     "broken.formation == formation_); },", "broken.formation > formation_); },"),
+     "  broken_ = true;\n  if (!message.unreached) return;", "  if (!message.unreached) return;"),
     ("a writer that goes is not replaced", MESH,
      "writer_.reset();\n  checkpoint_wanted_ = true;", "writer_.reset();"),
     ("peers are named before all can be reached", MESH,

@@ -20,6 +20,9 @@ bool has_command(const Record& record, std::string_view command) {
                      [&](const std::string& line) { return line.find(text) != std::string::npos; });
 }
 
+/// Of "at-7".
+int launch_at(const std::string& address) { return std::stoi(address.substr(3)); }
+
 }  // namespace
 
 void Inventory::began(Seconds now) {
@@ -111,6 +114,13 @@ void Inventory::heard(Seconds now, WorkerId worker, const FromMember& message) {
   if (!spoke_.contains(worker)) return;
   spoke_[worker] = now;
   if (std::holds_alternative<Unable>(message)) unable_.insert(worker);
+  const auto* broken = std::get_if<Broken>(&message);
+  if (broken != nullptr && broken->unreached) {
+    apart_.insert(launches_.at(worker));
+    for (const std::string& address : *broken->unreached) apart_.insert(launch_at(address));
+  }
+  if (broken != nullptr || std::holds_alternative<StepDone>(message) || std::holds_alternative<Pushed>(message))
+    given_.erase(worker);
   const auto* pushed = std::get_if<Pushed>(&message);
   const auto out = out_.find(worker);
   const bool over = pushed != nullptr && out != out_.end() && out->second.lease == pushed->lease;
@@ -143,6 +153,9 @@ void Inventory::wrote(Seconds now, const Letter& letter) {
     out_.erase(letter.to);  // not waited for any more
     if (launches_.contains(letter.to)) dismissed_.insert(launches_.at(letter.to));
   }
+  const auto* proceed = std::get_if<Proceed>(&letter.message);
+  if (std::holds_alternative<Lease>(letter.message) || (proceed != nullptr && !proceed->counts.empty()))
+    given_[letter.to] = now;
   if (const auto* lease = std::get_if<Lease>(&letter.message)) leased(letter.to, *lease);
   const auto* form = std::get_if<Form>(&letter.message);
   const bool hands_over = form != nullptr && form->rank == form->source;
@@ -160,7 +173,9 @@ void Inventory::recorded(const Record& record) {
   if (const auto* joined = std::get_if<Joined>(&record.event.event); joined != nullptr && news) {
     Machine* const machine = machine_of(joined->worker);
     if (machine != nullptr) {
-      paid_from_[joined->worker] = machine->from.value_or(now);
+      // One that was left out for a while is paid for all the same.
+      const Seconds from = machine->from.value_or(machine->counted.value_or(now));
+      paid_from_[joined->worker] = std::max(from, machine->counted.value_or(from));
     }
   }
   if (const auto* gone = std::get_if<Lost>(&record.event.event)) {
@@ -203,6 +218,10 @@ void Inventory::ended(Seconds now, WorkerId worker) {
 void Inventory::lost(Seconds now, WorkerId worker) {
   const Machine* const machine = machine_of(worker);
   if (machine == nullptr || machine->gone || unable_.contains(worker) || dismissed_.contains(launches_.at(worker)))
+    return;
+  // It may be out of reach, or hang.
+  if (apart_.contains(launches_.at(worker))) return;
+  if (const auto given = given_.find(worker); given != given_.end() && now - given->second > inputs_.times.step.floor)
     return;
   if (now - formed_ > kFormation) return;
   const auto spoke = spoke_.find(worker);

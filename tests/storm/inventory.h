@@ -92,6 +92,8 @@ class Inventory {
   std::set<int> noticed_{};              ///< launches whose notice some process has heard
   std::set<int> dismissed_{};            ///< launches
   std::set<WorkerId> unable_{};
+  std::set<int> apart_{};                ///< launches that others say they do not reach, or that say so
+  std::map<WorkerId, Seconds> given_{};  ///< when it was given what it has in hand
   std::map<WorkerId, Out> out_{};
   std::map<WorkerId, Seconds> paid_from_{};  ///< of those that have joined and are not lost
 };

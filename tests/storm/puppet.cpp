@@ -78,7 +78,10 @@ void Puppet::attempt() {
   if (connection_) return;
   connection_ = world_.connect(*this);
   if (!connection_) return lost_line();
-  Hello hello{.pid = launch_ + 1, .role = server_ ? "server" : "worker", .launch = launch_};
+  Hello hello{.pid = launch_ + 1,
+              .role = server_ ? "server" : "worker",
+              .launch = launch_,
+              .machine = machine_name("", launch_)};
   if (id_) {
     hello.worker = *id_;
     if (weights_) hello.sample = weights_->sample;
@@ -117,7 +120,8 @@ void Puppet::say(FromMember message, bool answer) {
 
 void Puppet::heartbeat() {
   later(world_.inputs().times.heartbeat, [this] {
-    if (attached_ && connection_) world_.say(*connection_, Alive{});
+    if (attached_ && connection_)
+      world_.say(*connection_, Alive{doing_ != nullptr ? std::optional<std::string>(doing_) : std::nullopt});
     heartbeat();
   });
 }
@@ -217,6 +221,12 @@ void Puppet::obey(const ToMember& message) {
                  Ignoring<void, Alive, Neighbours, Measure, Watch, Explain>{},
              },
              message);
+}
+
+bool Puppet::hangs() {
+  const bool now = world_.rng().chance(world_.weather().hang);
+  hung_ = hung_ || now;
+  return now;
 }
 
 void Puppet::halt(const Halt& halt) {

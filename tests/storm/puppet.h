@@ -35,6 +35,8 @@ class Puppet {
   std::string name() const;
   /// Has a connection, and was welcomed over it.
   bool attached() const { return attached_; }
+  /// Has hung in a step.
+  bool hung() const { return hung_; }
   /// Had its notice.
   bool leaving() const { return leaves_.has_value(); }
   /// Could be asked for this state; a step counts that it has in its hands.
@@ -60,6 +62,8 @@ class Puppet {
   /// Runs it later, unless this process is gone by then; while it is frozen it waits.
   void later(Seconds time, std::function<void()> what);
   void obey(const ToMember& message);
+  /// Whether the step that it begins never ends.
+  bool hangs();
   void halt(const Halt& halt);
   void orphaned();
 
@@ -72,7 +76,7 @@ class Puppet {
   void proceed(const Proceed& lease);
   void exchange(std::int64_t first);
   void exchanged(const Proceed& lease);
-  void break_formation(const std::string& why);
+  void break_formation(const std::string& why, const std::vector<std::string>& unreached = {});
   void leave_formation();
   void write_checkpoint();
 
@@ -80,7 +84,8 @@ class Puppet {
   void attach(const Attach& attach);
   void take(const Lease& lease);
   void push(const Lease& lease, std::size_t next);
-  void break_served(std::int64_t formation, const std::string& why);
+  bool lacks_servers(const std::vector<std::string>& addresses);
+  void break_served(std::int64_t formation, const std::string& why, const std::vector<std::string>& unreached = {});
 
   // As a server: puppet_server.cpp.
   void serve(const Serve& serve);
@@ -94,6 +99,8 @@ class Puppet {
 
   /// Between two looks at whether a server has got somewhere.
   static constexpr Seconds kLook{0.1};
+  /// Until it is known that another does not answer.
+  static constexpr Seconds kUnreached{4};
 
   World& world_;
   int launch_;
@@ -108,6 +115,8 @@ class Puppet {
   std::optional<FromMember> unanswered_{};
   std::optional<FromMember> checkpoint_{};
   bool loaded_ = false;
+  bool hung_ = false;
+  const char* doing_ = nullptr;  ///< where in a step it is
   std::optional<Seconds> alone_since_{};
   std::optional<Seconds> leaves_{};
 

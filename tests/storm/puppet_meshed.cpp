@@ -42,7 +42,7 @@ void Puppet::form(const Form& form) {
   }
   world_.mesh(form.formation).ranks[form.rank] = this;
   later(world_.delay(), [this, formation = form.formation] {
-    if (form_ && form_->formation == formation) say(Reachable{.formation = formation, .address = "here"});
+    if (form_ && form_->formation == formation) say(Reachable{.formation = formation, .address = address_});
   });
 }
 
@@ -54,6 +54,11 @@ void Puppet::meet(const Peers& peers) {
                            "{} is told where to reach some of formation {}", name(), peers.formation);
   if (stands_ || mesh.here.contains(form_->rank)) return;
   if (mesh.broken) return break_formation("a peer is gone");
+  if (const auto missing = world_.unreached(*this, peers.addresses); !missing.empty())
+    return later(kUnreached, [this, formation = peers.formation, missing] {
+      if (form_ && form_->formation == formation && !world_.mesh(formation).broken)
+        break_formation("others do not answer", missing);
+    });
   mesh.here.insert(form_->rank);
   if (mesh.here.size() == static_cast<std::size_t>(form_->size)) hand_over();
 }
@@ -111,6 +116,8 @@ void Puppet::proceed(const Proceed& lease) {
   if (!weights_ || weights_->sample != lease.committed) return break_formation("told to go on from another sample");
   if (lease.counts.empty()) return;
   in_hand_ = lease;
+  doing_ = "compute";
+  if (hangs()) return;
   later(world_.work(), [this, formation = form_->formation, first = lease.committed] {
     if (form_ && form_->formation == formation && stands_) exchange(first);
   });
@@ -120,6 +127,13 @@ void Puppet::proceed(const Proceed& lease) {
 void Puppet::exchange(std::int64_t first) {
   World::Mesh& mesh = world_.mesh(form_->formation);
   if (mesh.broken) return break_formation("a peer is gone");
+  doing_ = "exchange";
+  std::vector<std::string> addresses;
+  for (const auto& entry : mesh.ranks) addresses.push_back(entry.second->address_);
+  if (const auto missing = world_.unreached(*this, addresses); !missing.empty())
+    return later(kUnreached, [this, formation = form_->formation, missing] {
+      if (form_ && form_->formation == formation && stands_) break_formation("others do not answer", missing);
+    });
   auto& there = mesh.exchanging[first];
   there.insert(form_->rank);
   if (there.size() < static_cast<std::size_t>(form_->size)) return;
@@ -134,25 +148,31 @@ void Puppet::exchange(std::int64_t first) {
 }
 
 void Puppet::exchanged(const Proceed& lease) {
-  const StepDone done{.formation = form_->formation,
-                      .first_sample = lease.committed,
-                      .samples = total(lease),
-                      .loss = 1,
-                      .compute_s = 0.02 + 0.01 * (launch_ % 3)};
+  const auto own = lease.counts.begin() + form_->rank;
+  StepDone done{.formation = form_->formation,
+                .first_sample = lease.committed,
+                .samples = total(lease),
+                .read = world_.order().reading(std::accumulate(lease.counts.begin(), own, lease.committed), *own),
+                .loss = 1,
+                .compute_s = 0.02 + 0.01 * (launch_ % 3)};
+  if (lease.compare) done.state = {fmt::format("weights {}", weights_->sample)};
   pending_ = Pending{.first = lease.committed, .samples = total(lease), .step = lease.step, .done = done};
   in_hand_.reset();
+  doing_ = nullptr;
   say(done);
 }
 
-void Puppet::break_formation(const std::string& why) {
-  const std::int64_t formation = form_->formation;
+void Puppet::break_formation(const std::string& why, const std::vector<std::string>& unreached) {
+  Broken broken{.formation = form_->formation, .what = why};
+  if (!unreached.empty()) broken.unreached = unreached;
   leave_formation();
-  say(Broken{.formation = formation, .what = why});
+  say(std::move(broken));
 }
 
 /// Those in the middle of something with it notice; the others when they come to it.
 void Puppet::leave_formation() {
   stands_ = false;
+  doing_ = nullptr;
   in_hand_.reset();
   if (!form_) return;
   World::Mesh& mesh = world_.mesh(form_->formation);

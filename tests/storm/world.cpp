@@ -100,7 +100,12 @@ void World::draw_weather() {
             .between_crashes = every(0.5, 12),
             .crash_in_act = some(0.3, 0.01),
             .no_checkpoint = some(0.3, 0.5),
-            .mute = some(0.2, 0.2)};
+            .mute = some(0.2, 0.2),
+            .hang = some(0.2, 0.03),
+            .between_partings = every(0.3, 10)};
+  // Otherwise a step would have to be long before it is too long.
+  const Seconds most = Seconds(8) + 3 * work_.value_or(Seconds(0));
+  if (storm_.hang > 0) inputs_.times.step = {.first = 2 * most, .floor = most, .times = 4};
   engine_storm_ = {.refuse = some(0.4, 0.5),
                    .forget = some(0.3, 0.3),
                    .twice = some(0.4, 0.4),
@@ -125,6 +130,7 @@ void World::schedule_storm(Seconds end) {
   repeat(weather_.between_notices, end, &World::notify_one);
   repeat(weather_.between_freezes, end, &World::freeze_one);
   repeat(weather_.between_crashes, end, &World::crash);
+  repeat(weather_.between_partings, end, &World::part_two);
 }
 
 Puppet* World::some_puppet() {
@@ -142,6 +148,14 @@ void World::kill_one() {
   }
 }
 
+void World::part_two() {
+  const Puppet* const one = some_puppet();
+  const Puppet* const other = some_puppet();
+  if (one == nullptr || one == other || (one->server() && other->server())) return;
+  const Seconds end = rng_.chance(0.2) ? kStorm + kCalm : agenda_.now() + Seconds(rng_.exponential(10));
+  parted_[std::minmax(one->launch(), other->launch())] = end;
+}
+
 void World::notify_one() {
   Puppet* victim = some_puppet();
   if (victim == nullptr) return;
@@ -150,8 +164,22 @@ void World::notify_one() {
   if (!rng_.chance(0.1)) agenda_.after(left, [victim] { victim->die(); });
 }
 
+/// One of several workers that hold the state goes just when all are told.
+void World::kill_amid_stop() {
+  std::vector<Puppet*> workers;
+  for (const auto& puppet : puppets_) {
+    if (puppet->alive() && puppet->attached() && !puppet->server()) workers.push_back(puppet.get());
+  }
+  if (inputs_.spec.train->servers || !parted_.empty() || workers.size() < 2 || agenda_.now() < kStorm ||
+      rng_.chance(0.5))
+    return;
+  Puppet* const victim = workers[static_cast<std::size_t>(rng_.below(static_cast<int>(workers.size())))];
+  agenda_.after(Seconds(0.02 * rng_.uniform()), [victim] { victim->die(); });
+}
+
 /// As a scheduler does: without patience, and often to everybody, who is killed when its time is over.
 void World::shut_down() {
+  kill_amid_stop();
   for (const Seconds later : {Seconds(0), Seconds(0.003), Seconds(1.5), Seconds(4)}) {
     agenda_.after(later, [this] {
       if (session_ && !over_) inventory_.signalled(session_time());
@@ -192,7 +220,9 @@ void World::check_end() {
   const auto& failure = session_->failure();
   // A last checkpoint that cannot be written is nobody's fault.
   const bool excused = signal_ && *signal_ < kStorm && failure && failure->starts_with("stopped, but");
-  account_.require(!failure || excused, "the run has failed: {}", failure.value_or(""));
+  // Whoever hangs has failed, and three at one place are no accident.
+  const bool hung = storm_.hang > 0 && failure && failure->find("does not get on") != failure->npos;
+  account_.require(!failure || excused || hung, "the run has failed: {}", failure.value_or(""));
   if (failure) return;
   const Saved* saved = newest();
   FoundCheckpoint found;
@@ -234,11 +264,19 @@ void World::check_complete() {
 void World::check_ends(const std::vector<int>& launches) {
   if (agenda_.now() < kStorm + kSettled || signal_) return;
   for (const auto& puppet : puppets_) {
-    const bool ends = std::find(launches.begin(), launches.end(), puppet->launch()) != launches.end();
+    // Those that others do not reach are given up one day, and so are those that hang.
+    const bool ends = std::find(launches.begin(), launches.end(), puppet->launch()) != launches.end() &&
+                      !parted_for_good(puppet->launch()) && !puppet->hung();
     account_.require(
         !ends || !puppet->alive() || !puppet->attached() || puppet->leaving() || inventory_.dismissed(puppet->launch()),
         "{} is ended without a word", puppet->name());
   }
+}
+
+bool World::parted_for_good(int launch) const {
+  return std::any_of(parted_.begin(), parted_.end(), [&](const auto& entry) {
+    return entry.second > agenda_.now() && (entry.first.first == launch || entry.first.second == launch);
+  });
 }
 
 void World::check_held() {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/rng.h"
+#include "data/order.h"
 #include "run/session.h"
 #include "storm/account.h"
 #include "storm/inventory.h"
@@ -29,10 +30,12 @@ struct Weather {
   Seconds between_deaths{};
   Seconds between_notices{};
   Seconds between_freezes{};
-  Seconds between_crashes{};  ///< of the controller
-  double crash_in_act = 0;    ///< chance that the controller dies while it does what it wants done, at each call
-  double no_checkpoint = 0;   ///< chance that writing one fails
-  double mute = 0;            ///< chance that a machine comes and never says a word
+  Seconds between_crashes{};   ///< of the controller
+  double crash_in_act = 0;     ///< chance that the controller dies while it does what it wants done, at each call
+  double no_checkpoint = 0;    ///< chance that writing one fails
+  double mute = 0;             ///< chance that a machine comes and never says a word
+  double hang = 0;             ///< chance that a worker's step never ends, while its heart beats
+  Seconds between_partings{};  ///< of two members that do not reach each other for a while, or for good
 };
 
 /// A written checkpoint.
@@ -72,6 +75,7 @@ class World {
   Expectation expected() const { return engine_.expected({}); }
   /// Of one epoch, as every worker says.
   std::int64_t epoch() const { return epoch_; }
+  SampleOrder order() const { return {epoch_, inputs_.spec.train->seed}; }
   /// Everything is written down.
   bool trained() const { return account_.end() == target_; }
   /// A worker's share of a step takes so long.
@@ -81,6 +85,8 @@ class World {
   void say(int connection, const ToController& message);
   Seconds delay();
   Puppet* at_address(const std::string& address);
+  /// Of these addresses, those that do not answer this one.
+  std::vector<std::string> unreached(const Puppet& from, const std::vector<std::string>& addresses);
   /// Of a formation's mesh: everyone who has been told to stand in it.
   struct Mesh {
     std::map<int, Puppet*> ranks{};
@@ -113,8 +119,10 @@ class World {
   void repeat(Seconds mean, Seconds end, void (World::*what)());
   void cut_one();
   void kill_one();
+  void part_two();
   void notify_one();
   void freeze_one();
+  void kill_amid_stop();
   void shut_down();
   Puppet* some_puppet();
   void check_end();
@@ -122,6 +130,7 @@ class World {
   void check_held();
   void check_ends(const std::vector<int>& launches);
   void check_rollback(std::int64_t to);
+  bool parted_for_good(int launch) const;
 
   // world_controller.cpp: the controller's process.
   void start_session();
@@ -179,6 +188,7 @@ class World {
   int last_connection_ = 0;
   std::map<std::int64_t, Mesh> meshes_{};
   std::vector<std::unique_ptr<Puppet>> puppets_{};
+  std::map<std::pair<int, int>, Seconds> parted_{};  ///< launches that do not reach each other until then
   std::vector<std::string> told_{};
   int crashes_ = 0;
   int alarm_ = 0;

@@ -100,6 +100,17 @@ void World::greet(int number, const Hello& hello) {
        [&](Session& session, Seconds now) { session.connected(now, welcome->worker, hello); });
 }
 
+std::vector<std::string> World::unreached(const Puppet& from, const std::vector<std::string>& addresses) {
+  std::vector<std::string> found;
+  for (const std::string& address : addresses) {
+    const Puppet* const to = at_address(address);
+    if (to == nullptr) continue;
+    const auto parted = parted_.find(std::minmax(from.launch(), to->launch()));
+    if (parted != parted_.end() && agenda_.now() < parted->second) found.push_back(address);
+  }
+  return found;
+}
+
 Puppet* World::at_address(const std::string& address) {
   for (const auto& puppet : puppets_) {
     if (puppet->alive() && puppet->address() == address) return puppet.get();
