@@ -83,10 +83,11 @@ void Fleet::fill(Seconds now) {
 
 Result<void> Fleet::acquire(Seconds now, const std::vector<MachineRole>& roles) {
   if (!options_.starts) return fail("{} more would help, and this run starts none by itself", roles.size());
-  // Orders that wait for the market do not count: those that are rented now stand in for them.
+  // Orders that wait for the market do not count: those that are rented now stand in for them. Nor do machines that
+  // go: some were given back to make room.
   const auto here = std::count_if(launches_.begin(), launches_.end(), [](const auto& entry) {
     const bool waits = entry.second.stage == Sighting::Stage::ordered && entry.second.role.market == Market::spot;
-    return !entry.second.role.server && !waits;
+    return !entry.second.role.server && entry.second.wanted && !waits;
   });
   if (here + static_cast<std::int64_t>(roles.size()) > options_.workers)
     return fail("{} more machine{} would help, but this run may use {} at a time (--workers)", roles.size(),
@@ -140,6 +141,7 @@ void Fleet::gone(Seconds now, int launch, const Ending& ending) {
   const Launch was = launches_.at(launch);
   launches_.erase(launch);
   successors_.erase(launch);
+  if (!closed_ && !was.wanted && deserted()) at(now + options_.replacement, {});
   if (closed_ || !was.wanted) return;
   const bool never_came = ending.kind == Ending::Kind::refused ||
                           (ending.kind == Ending::Kind::failed && was.stage == Sighting::Stage::ordered);
@@ -149,6 +151,14 @@ void Fleet::gone(Seconds now, int launch, const Ending& ending) {
   refused_ = ending.how;
   wishes_.sayings.push_back(
       fmt::format("no {} to be had: {}; tried again in {}", was.role.type, ending.how, format_duration(pause)));
+}
+
+bool Fleet::deserted() const {
+  const auto orders = [](const auto& entry) {
+    const Task::Kind kind = entry.second.kind;
+    return kind == Task::Kind::fill || kind == Task::Kind::refill || kind == Task::Kind::replace;
+  };
+  return options_.starts && count(false) == 0 && std::none_of(tasks_.begin(), tasks_.end(), orders);
 }
 
 std::vector<int> Fleet::unknown_to(Seconds now, const std::vector<Sighting>& all) const {
@@ -205,6 +215,10 @@ void Fleet::leaves(Seconds now, int launch) {
   if (closed_ || found == launches_.end() || !found->second.wanted) return;
   found->second.wanted = false;
   at(now + options_.replacement, {Task::Kind::replace, launch, found->second.role});
+}
+
+void Fleet::give_up(int launch) {
+  if (const auto found = launches_.find(launch); found != launches_.end()) found->second.wanted = false;
 }
 
 void Fleet::release(Seconds now, int launch, Seconds patience) {

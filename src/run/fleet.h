@@ -79,7 +79,9 @@ class Fleet {
   void settled(int launch);
   /// It had its notice: another is ordered now, not when it is gone.
   void leaves(Seconds now, int launch);
-  /// Not wanted any more: ended after a while if it does not leave by itself, and not replaced.
+  /// Not wanted any more, and not replaced: others may be ordered while it is still at something.
+  void give_up(int launch);
+  /// Likewise, and ended after a while if it does not leave by itself.
   void release(Seconds now, int launch, Seconds patience);
   /// Ended at once; replaced as if it had been lost.
   void end(int launch);
@@ -134,6 +136,8 @@ class Fleet {
   /// Between an order that came to nothing and the next.
   Seconds next_pause();
   int count(bool server) const;
+  /// The last workers were given back, what was to come in their place did not, and none is on its way.
+  bool deserted() const;
   MachineRole next_role() const;
 
   Options options_;

@@ -88,6 +88,25 @@ TEST(Fleet, ReleasedMachinesAreEndedAfterAWhileAndNotReplaced) {
   EXPECT_TRUE(fleet.wishes(Seconds(9)).orders.empty());
 }
 
+// Both make room for others that never come: after a while the run wants what it wanted first.
+TEST(Fleet, WhatWasGivenBackMakesRoomAndARunIsNeverLeftWithoutMachines) {
+  Fleet fleet(two_workers());
+  fleet.begin(kStart);
+  fleet.wishes(kStart);
+  for (const int launch : {0, 1}) {
+    run(fleet, kStart, launch);
+    fleet.give_up(launch);
+  }
+  const MachineRole rented = fleet.spare_role({.market = Market::on_demand});
+  ASSERT_TRUE(fleet.acquire(Seconds(1), {rented, rented})) << "none has gone yet";
+  EXPECT_EQ(fleet.wishes(Seconds(1)).orders.size(), 2u);
+  for (const int launch : {2, 3}) fleet.give_up(launch);
+  for (const int launch : {0, 1, 2, 3}) lose(fleet, Seconds(2), launch);
+  const auto orders = fleet.wishes(Seconds(60)).orders;
+  ASSERT_EQ(orders.size(), 2u);
+  EXPECT_EQ(orders[0].role, two_workers().roles[0]);
+}
+
 // A life of 100 s: its successor is ordered 10 s before the end, and it is told when that one is ready.
 TEST(Fleet, AMachineWithALifetimeHasASuccessorBeforeItsEnd) {
   Fleet fleet({.workers = 1, .roles = {{.type = "a", .limits = {.lifetime = Seconds(100)}}}});

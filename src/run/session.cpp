@@ -48,7 +48,7 @@ PolicyOptions policy_options(const RunInputs& inputs) {
   options.offers = {{.type = inputs.roles.back().type,
                      .market = Market::on_demand,
                      .rate = inputs.job->on_demand.value_or(UsdPerHour{}),
-                     .limit = inputs.job->shapes.most_machines()}};
+                     .limit = inputs.starts_machines ? inputs.job->shapes.most_machines() : 0}};
   return options;
 }
 
@@ -266,6 +266,7 @@ void Session::obey(const Acquire& command) {
 
 void Session::obey(const Release& command) {
   fleet_.parted(now_, command.worker);
+  fleet_.give_up(fleet_.launch_of(command.worker));
   if (saving_.asked()) {
     // It may be the one that writes, or the last that holds the state.
     to_release_.push_back(command.worker);
