@@ -181,7 +181,7 @@ void Session::learn(const Crew::Step& step, Seconds commit) {
                                   100 * step.accuracy.value_or(0)));
     Json reading{{"reading", "validation"}, {"sample", crew_->sample()}, {"loss", *step.validation_loss}};
     if (step.accuracy) reading["accuracy"] = *step.accuracy;
-    out_.journal(now_, std::move(reading));
+    out_.journal(now_, reading);
   }
   if (!guard_) return;
   const auto findings = guard_->saw(
