@@ -49,7 +49,7 @@ def sigterm_to_everybody_right_after_a_loss(start):
         run.kill_workers(1)
         time.sleep(pause_s)
         tell_everybody(run)
-        saved_all(run)
+        want_all_saved(run)
         run.resume()
     run.finish()
 
