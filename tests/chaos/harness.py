@@ -252,16 +252,20 @@ class Run:
     # Weather.
 
     def hit(self, pids, number=signal.SIGKILL):
-        """Counts those that were there to be hit."""
-        count = 0
+        """Counts those that were there to be hit. Who is killed is gone when this returns: on a busy machine a process
+        lives on for a moment, and would be hit again."""
+        hit = []
         for pid in pids if isinstance(pids, (list, tuple)) else [pids]:
             if not pid or not alive(pid):
                 continue
             try:
                 os.kill(pid, number)
-                count += number != signal.SIGCONT
+                hit.append(pid)
             except ProcessLookupError:
                 pass
+        if number == signal.SIGKILL:
+            self.wait("the killed to be gone", lambda: not any(map(alive, hit)), pause_s=0, may_end=True)
+        count = len(hit) if number != signal.SIGCONT else 0
         TALLY.add(count)
         return count
 

@@ -53,10 +53,15 @@ def check(name, answer):
     return right
 
 
+def named(mayfly, folder, name):
+    """Whether the stage is named. What else the machine does can spoil one measurement; three in a row it does not."""
+    return any(check(name, profiled(mayfly, folder, CASES[name], 2 if name == "interconnect" else 1)) for _ in range(3))
+
+
 def main():
     mayfly = os.path.abspath(sys.argv[1])
     with tempfile.TemporaryDirectory(prefix="mayfly-stalls-") as folder:
-        right = [check(name, profiled(mayfly, folder, dials, 2 if name == "interconnect" else 1)) for name, dials in CASES.items()]
+        right = [named(mayfly, folder, name) for name in CASES]
         read = subprocess.run([mayfly, "predict", "--profile", os.path.join(folder, "profile.json"), "--cluster", "g4dn.xlarge=1",
                                "--steps", "10"], capture_output=True, text=True, check=False)
         if read.returncode:
