@@ -77,7 +77,5 @@ int main() {
   }
   fmt::print("| **mean** | | | | | {:.2f} |\n| **root mean square, log** | | | | | {:.2f} |\n", 100 * absolute,
              100 * std::sqrt(squared));
-  fmt::print("\nA step time scaled by peak FLOPS from another GPU: root mean square, log, of 28 pairs {:.2f} %.\n",
-             100 * flops_scaling_error());
   return 0;
 }

@@ -182,7 +182,7 @@ void LightCrew::hear(Worker& worker, const ToMember& message) {
                  },
                  [&](const Attach& word) { attach(worker, word); }, [&](const Lease& lease) { ask(worker, lease); },
                  [&](const Refused&) { sent_away(); }, [&](const Leave&) { sent_away(); },
-                 Ignoring<void, Alive, Halt, Neighbours, Watch, Measure>{},
+                 Ignoring<void, Alive, Halt, Neighbours, Watch, Explain, Measure>{},
                  Ignoring<void, Form, Peers, Proceed, WriteCheckpoint>{},  // it stands in no mesh
                  Ignoring<void, Serve, Commit, Forget, Save>{},            // for servers
              },

@@ -2,6 +2,7 @@
 
 install(TARGETS mayfly mayfly-train RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(DIRECTORY data/catalogs data/profiles data/traces DESTINATION ${CMAKE_INSTALL_DATADIR}/mayfly)
+install(FILES data/gpus.yaml data/tariffs.yaml data/weather.yaml DESTINATION ${CMAKE_INSTALL_DATADIR}/mayfly)
 install(FILES tools/completion.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME mayfly)
 install(FILES tools/completion.zsh DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions RENAME _mayfly)
 install(FILES README.md ARCHITECTURE.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/mayfly)

@@ -26,7 +26,7 @@ _mayfly() {
     --profile | --catalog | --trace | --plan | --loss-log | -o | --output) COMPREPLY=($(compgen -f -- "$word")); return ;;
   esac
   if [ "$COMP_CWORD" -eq 1 ]; then
-    COMPREPLY=($(compgen -W "profile predict plan catalog trace replay run resume status logs stop worker drill report dashboard torchrun check --help --version" -- "$word"))
+    COMPREPLY=($(compgen -W "profile predict plan catalog trace replay backtest run resume status logs stop worker drill report dashboard torchrun check --help --version" -- "$word"))
   elif [ "$verb" = catalog ] && [ "$COMP_CWORD" -eq 2 ]; then
     COMPREPLY=($(compgen -W "list show import --help" -- "$word"))
   elif [ "$verb" = trace ] && [ "$COMP_CWORD" -eq 2 ]; then

@@ -1,6 +1,7 @@
 """A worker's side of docs/protocol.md: does what the controller says, in the script's own thread. An update is applied
 only on the controller's word that its samples are committed."""
 import collections
+import fcntl
 import os
 import time
 
@@ -192,6 +193,7 @@ class Worker(AllReduce, Served, Keeping):
         os.makedirs(os.path.dirname(path), exist_ok=True)
         try:
             with open(partial, "xb") as file:
+                fcntl.flock(file, fcntl.LOCK_EX)  # it is left alone while somebody writes
                 file.write(self.trainer.description())
                 file.flush()
                 os.fsync(file.fileno())

@@ -214,7 +214,10 @@ std::vector<std::pair<std::string, Section>> Section::each() {
   std::vector<std::pair<std::string, Section>> result;
   for (const auto& [key, value] : value_->entries) {
     known_.insert(key);
-    if (value.kind == Value::Kind::map) {
+    if (!is_name(key)) {
+      reject("", fmt::format("a name of {} bytes, want at most {}, none of them a control character", key.size(),
+                             kLongestName));
+    } else if (value.kind == Value::Kind::map) {
       result.emplace_back(key, Section(value, *state_, where(key)));
     } else {
       reject(key, fmt::format("{}, want a mapping", shown(value)));

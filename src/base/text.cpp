@@ -239,4 +239,10 @@ std::string did_you_mean(std::string_view word, std::span<const std::string> can
   return near ? fmt::format(" (did you mean '{}'?)", *near) : std::string();
 }
 
+bool is_name(std::string_view text) {
+  return text.size() <= kLongestName && std::none_of(text.begin(), text.end(), [](char c) {
+           return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
+         });
+}
+
 }  // namespace mayfly

@@ -45,4 +45,8 @@ std::optional<std::string> nearest_word(std::string_view word, std::span<const s
 /// " (did you mean 'x'?)", or "" where nothing is near.
 std::string did_you_mean(std::string_view word, std::span<const std::string> candidates);
 
+/// What YAML can hold as a key (1,024 bytes, escaped), and a person read: no control character, and no more bytes.
+inline constexpr std::size_t kLongestName = 200;
+bool is_name(std::string_view text);
+
 }  // namespace mayfly

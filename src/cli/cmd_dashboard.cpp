@@ -62,13 +62,22 @@ int dashboard(const DashboardFlags& options) {
   if (!fs::is_directory(options.directory, error))
     return bad_input(
         {fmt::format("{}: no such folder; want the folder of a run, or one with runs in it", options.directory)});
-  const auto catalog = load_catalog(find_catalog(options.catalog));
+  const auto catalog = read_catalogs(options.catalog);
   if (!catalog) return bad_input(catalog.error());
   auto word = token(options);
   if (!word) return bad_input(word.error());
+  const auto gpus = shipped_gpus();
+  if (!gpus) return bad_input(gpus.error());
+  const auto weather = shipped_weather();
+  if (!weather) return bad_input(weather.error());
+  const auto tariffs = shipped_tariffs();
+  if (!tariffs) return bad_input(tariffs.error());
   Choices choices{.profiles = files_of("profiles", ".json"),
                   .catalogs = files_of("catalogs", ".yaml"),
-                  .traces = files_of("traces", ".json")};
+                  .traces = files_of("traces", ".json"),
+                  .gpus = *gpus,
+                  .weather = *weather,
+                  .tariffs = *tariffs};
   add_profiles(choices.profiles, options.directory);
   sigset_t signals;
   sigemptyset(&signals);
@@ -107,7 +116,8 @@ void add_dashboard(CLI::App& program, int& code) {
                    "made and printed unless --token-file has one")
       ->capture_default_str();
   verb->add_option("--token-file", options->token_file, "file with the word that every request must know");
-  verb->add_option("--catalog", options->catalog, "catalogue file or name, for prices on demand");
+  verb->add_option("--catalog", options->catalog,
+                   "catalogue files or names, separated by commas, for prices on demand");
   verb->footer(
       "Prints its address; Ctrl-C ends it. It only reads: runs go on with or without it.\nAlso there: /metrics "
       "for Prometheus, /healthz, and the API that /openapi.json describes.\nExample: mayfly dashboard "

@@ -13,6 +13,11 @@
 #include "cli/plan_text.h"
 #include "cli/question.h"
 #include "cli/risk_flags.h"
+#include "cli/server_setup.h"
+#include "cli/step_flags.h"
+#include "report/bill_json.h"
+#include "report/purse.h"
+#include "simulate/usual_weather.h"
 
 namespace mayfly::cli {
 namespace {
@@ -24,6 +29,7 @@ struct PlanFlags {
   TargetOptions target{};
   std::optional<double> budget{};
   std::string quota{};
+  bool retired = false;
   std::string market{};
   std::string predictor = "queue";
   std::string search = "exact";
@@ -32,7 +38,8 @@ struct PlanFlags {
   int most_servers = 4;
   std::string existing{};
   std::string progress{};
-  std::string sync{};
+  std::string exchange{};
+  StepFlags step{};
   std::string output{};
   bool json = false;
   bool no_profile = false;
@@ -91,7 +98,14 @@ Result<void> apply_options(const PlanFlags& options, Question& question) {
     out = *parsed;
     return {};
   };
-  if (const auto ok = machines(options.quota, "--quota", request.quota); !ok) return ok;
+  if (!options.quota.empty()) question.quota = options.quota;
+  if (!question.quota.empty()) {
+    auto quotas = parse_quotas(question.quota);
+    if (!quotas && options.quota.empty()) return fail("{}: objective.quota: {}", options.job, quotas.error().message);
+    if (!quotas) return fail("--quota: {}", quotas.error().message);
+    request.quota = std::move(quotas->types);
+    request.families = std::move(quotas->families);
+  }
   if (const auto ok = machines(options.existing, "--existing", request.existing); !ok) return ok;
   if (!options.server.empty()) {
     // m5.xlarge=2 or 2xm5.xlarge name a number, m5.xlarge alone does not.
@@ -124,7 +138,15 @@ Result<void> apply_options(const PlanFlags& options, Question& question) {
   if (!search) return unexpected(search.error());
   request.search = *search;
   request.most_servers = options.most_servers;
-  if (!options.sync.empty()) request.sync = options.sync == "asp" ? Sync::asp : Sync::bsp;
+  request.retired = options.retired;
+  if (!options.exchange.empty()) {
+    request.exchanges.clear();
+    for (const auto word : split(options.exchange, ',')) {
+      const auto meeting = parse_meeting(trimmed(word));
+      if (!meeting) return fail("--exchange: {}", meeting.error().message);
+      request.exchanges.insert(*meeting);
+    }
+  }
   return {};
 }
 
@@ -161,24 +183,30 @@ Result<Question> question_of(const PlanFlags& options) {
 int plan(const PlanFlags& options) {
   auto question = question_of(options);
   if (!question) return bad_input(question.error());
-  const auto catalog = load_catalog(find_catalog(options.catalog));
+  const auto catalog = read_catalogs(options.catalog);
   if (!catalog) return bad_input(catalog.error());
-  const auto profile = load_profile(question->profile);
+  auto profile = load_profile(question->profile);
   if (!profile) {
     const bool of_job = !options.job.empty() && options.profile.empty();
     return bad_input(
         {of_job ? fmt::format("{}: profile: {}", options.job, profile.error().message) : profile.error().message});
   }
-  if (!question->instance_type.empty()) {
-    if (const auto type = lookup(*catalog, question->instance_type); !type) {
-      return bad_input({fmt::format("{}: resources.instance_type: {}", options.job, type.error().message)});
-    }
-  }
+  if (question->train) fit_to_job(*question->train, *catalog, *profile, question->request);
+  if (const auto applied = options.step.apply(*profile); !applied) return bad_input(applied.error());
+  if (const auto known = known_resources(question->resources, *catalog); !known)
+    return bad_input({fmt::format("{}: {}", options.job, known.error().message)});
   const auto weather = options.risk.load(question->request);
   if (!weather) return bad_input(weather.error());
   if (*weather) {
-    question->request.risk = risk_on(*profile, *catalog, question->request, (*weather)->trace, (*weather)->options);
+    promise_in(**weather, options.risk.confidence, *catalog, *profile, question->request);
     for (const auto& text : (*weather)->notes(*profile, question->request)) question->notes.push_back(text);
+  }
+  std::optional<Purse> purse;
+  if (*weather && !as_published(question->request)) {
+    auto tariffs = shipped_tariffs();
+    if (!tariffs) return bad_input(tariffs.error());
+    purse.emplace(*profile, question->job, *catalog, *std::move(tariffs), (*weather)->usual.start);
+    purse->charge(question->request);
   }
   const auto start = std::chrono::steady_clock::now();
   const auto answer = make_plan(*profile, *catalog, question->request);
@@ -191,6 +219,11 @@ int plan(const PlanFlags& options) {
                             .weather = *weather ? &**weather : nullptr};
   Json document = std::visit([&](const auto& result) { return plan_json(context, result); }, *answer);
   for (const auto& text : question->notes) document["notes"].push_back(text);
+  std::optional<Bill> bill;
+  if (const auto* made = std::get_if<Plan>(&*answer)) {
+    if (purse) bill = purse->bill(context, *made);
+    if (bill) put_bill(document, *bill);
+  }
   if (!options.output.empty()) {
     if (const auto saved = save_text(options.output, document.dump(2) + "\n"); !saved) return bad_input(saved.error());
   }
@@ -199,6 +232,7 @@ int plan(const PlanFlags& options) {
   } else {
     const bool colour = ::isatty(STDOUT_FILENO) != 0;
     std::visit([&](const auto& result) { fmt::print("{}", plan_text(context, result, colour)); }, *answer);
+    if (bill && question->job.costs) fmt::print("\nBeside machine-hours:\n{}", bill_text(*bill));
   }
   for (const auto& text : question->notes) note(text);
   if (const auto* made = std::get_if<Plan>(&*answer)) {
@@ -228,26 +262,31 @@ void add_plan(CLI::App& program, int& code) {
                  "do not measure a job that names no profile and has no fresh one (JOB.profile.json) beside it");
   verb->add_option("--deadline", options->deadline, "90s, 15m, 6h, 2d, 1h30m");
   options->target.add_to(*verb);
-  verb->add_option("--budget", options->budget, "USD")->check(CLI::PositiveNumber);
+  verb->add_option("--budget", options->budget, "USD")->check(above_zero());
   verb->add_option("--quota", options->quota,
                    "most machines of a type: g3.8xlarge=5,p3.2xlarge=0; '*=8' for all not named (default: the "
-                   "catalogue's, else 16)");
+                   "catalogue's, else 16); and as clouds have them, sums over a family: "
+                   "vcpus:p=96,spot-vcpus:p=192,gpus:A100=8,spot-gpus:H100=8");
+  verb->add_flag("--retired", options->retired, "take types, too, that clouds offer no longer to new customers");
   verb->add_option("--market", options->market, "any of spot,on-demand,serverless (default: all)");
   verb->add_option("--predictor", options->predictor, "queue, spotdnn, cynthia, lambda or additive")
       ->capture_default_str();
   verb->add_option("--search", options->search, "exact, window (the published systems' own) or exhaustive")
       ->capture_default_str();
-  verb->add_option("--catalog", options->catalog, "catalogue file or name (default: the shipped one)");
+  verb->add_option("--catalog", options->catalog,
+                   "catalogue files or names, separated by commas (default: the shipped one)");
   verb->add_option(
       "--server", options->server,
       "server types to consider: m5.xlarge,c5n.4xlarge, or exactly m5.xlarge=2 (default: all without a GPU)");
   verb->add_option("--max-servers", options->most_servers, "most servers of one type")
       ->capture_default_str()
       ->check(CLI::Range(1, 64));
-  verb->add_option("--existing", options->existing, "machines already running: g3.16xlarge=3");
+  verb->add_option("--existing", options->existing, "machines already running, servers too: g3.16xlarge=3,m5.xlarge=1");
   verb->add_option("--progress", options->progress, "what they have reached: loss=0.9,elapsed=1790s");
-  verb->add_option("--sync", options->sync, "asp or bsp (default: the profile's)")
-      ->check(CLI::IsMember({"asp", "bsp"}));
+  verb->add_option("--exchange", options->exchange,
+                   "ways for gradients to meet that compete: any of none,ring,servers,pipeline (default: all that the "
+                   "job can be planned with)");
+  options->step.add_to(*verb);
   options->risk.add_to(*verb);
   verb->add_option("-o,--output", options->output, "write plan.json");
   verb->add_flag("--json", options->json, "print one JSON document");

@@ -2,9 +2,13 @@
 
 #include <memory>
 
+#include "base/how_many.h"
 #include "base/table.h"
 #include "base/text.h"
 #include "cli/command.h"
+#include "cli/expected_stalls.h"
+#include "cli/plan_text.h"
+#include "cli/step_flags.h"
 #include "predict/loss_fit.h"
 #include "predict/regression.h"
 #include "predict/serverless.h"
@@ -14,6 +18,9 @@
 namespace mayfly::cli {
 namespace {
 
+/// --server: workers add up their gradients among themselves.
+constexpr const char* kNoServer = "none";
+
 struct PredictFlags {
   std::string profile{};
   std::string cluster{};
@@ -21,11 +28,12 @@ struct PredictFlags {
   std::string predictor = "queue";
   std::string catalog{};
   std::string market = "spot";
-  std::string sync{};
+  StepFlags step{};
   std::string loss_log{};
   int functions = 0;
   int memory_mib = 0;
   TargetOptions target{};
+  bool stalls = false;
   bool json = false;
 };
 
@@ -35,7 +43,6 @@ struct PredictInputs {
   Profile profile{};
   Predictor predictor = Predictor::queue;
   Market market = Market::spot;
-  std::optional<Sync> sync{};
   std::optional<Target> target{};
 };
 
@@ -49,10 +56,17 @@ Result<PredictInputs> load_inputs(const PredictFlags& options) {
     return fail("--market serverless: want spot or on-demand; functions are predicted with --predictor lambda");
   const auto target = options.target.target();
   if (!target) return unexpected(target.error());
-  auto catalog = load_catalog(find_catalog(options.catalog));
+  auto catalog = read_catalogs(options.catalog);
   if (!catalog) return unexpected(catalog.error());
   auto profile = load_profile(find_profile(options.profile));
   if (!profile) return unexpected(profile.error());
+  const bool served = profile->exchange == Exchange::server;
+  if (options.server == kNoServer && served) {
+    *profile = exchanging(*profile, Exchange::all_reduce, *catalog);
+  } else if (!options.server.empty() && options.server != kNoServer && profile->exchange == Exchange::all_reduce) {
+    *profile = exchanging(*profile, Exchange::server, *catalog);
+  }
+  if (const auto applied = options.step.apply(*profile); !applied) return unexpected(applied.error());
   if (!options.loss_log.empty()) {
     auto fitted = fit_loss_log(options.loss_log, profile->sync);
     if (!fitted) return unexpected(fitted.error());
@@ -63,8 +77,6 @@ Result<PredictInputs> load_inputs(const PredictFlags& options) {
             .predictor = *predictor,
             .market = *market,
             .target = *target};
-  if (options.sync == "asp") inputs.sync = Sync::asp;
-  if (options.sync == "bsp") inputs.sync = Sync::bsp;
   if (inputs.target) {
     if (const auto missing = missing_for(*inputs.target, inputs.profile)) {
       return fail("profile '{}' needs {} for {}", inputs.profile.name, *missing, words(*inputs.target));
@@ -75,12 +87,45 @@ Result<PredictInputs> load_inputs(const PredictFlags& options) {
 
 struct Machines {
   std::vector<MachineCount> counts{};
-  std::vector<Worker> workers{};
-  std::vector<Group> groups{};
+  std::vector<const InstanceType*> types{};
+  std::vector<Worker> workers{};  ///< of each type
+  std::vector<Group> groups{};    ///< likewise
   int total = 0;
   double hourly = 0;
   bool on_demand_instead = false;
+  std::optional<MemoryFit> memory{};  ///< where it is tightest
+  double peak_tflops = 0;             ///< of all GPUs
 };
+
+/// Where it is tightest, with the samples that each machine gets of a step. Published models share none.
+std::optional<MemoryFit> tightest(const PredictInputs& inputs, const Machines& machines) {
+  const Workload job = make_workload(inputs.profile);
+  std::optional<MemoryFit> memory;
+  for (std::size_t i = 0; i < machines.types.size(); ++i) {
+    const Worker& worker = machines.workers[i];
+    const auto share =
+        inputs.predictor == Predictor::queue ? share_of_step(job, machines.groups, worker) : std::nullopt;
+    const double batch = share.value_or(worker.batch);
+    const auto fit = memory_fit(inputs.profile, inputs.catalog, *machines.types[i], batch);
+    if (fit && (!memory || fit->chance < memory->chance)) memory = fit;
+  }
+  return memory;
+}
+
+/// A GPU without a sample of the step has nothing to do, and no model says how long it waits.
+Result<void> enough_for_all(const PredictInputs& inputs, const Machines& machines) {
+  if (inputs.predictor != Predictor::queue) return {};
+  const Workload job = make_workload(inputs.profile);
+  for (std::size_t i = 0; i < machines.types.size(); ++i) {
+    const int gpus = std::max(1, machines.types[i]->gpu_count);
+    const auto share = share_of_step(job, machines.groups, machines.workers[i]);
+    if (share && *share < gpus)
+      return fail(
+          "--cluster: a step of {:g} samples leaves {:.3g} for the {} of a {}, want a larger batch or fewer machines",
+          job.global_batch, *share, how_many(gpus, machines.types[i]->gpu ? "GPU" : "worker"), machines.types[i]->name);
+  }
+  return {};
+}
 
 Result<Machines> cluster_of(const PredictInputs& inputs, const std::string& text) {
   Machines machines;
@@ -94,7 +139,7 @@ Result<Machines> cluster_of(const PredictInputs& inputs, const std::string& text
     return fail("--cluster: {} types, want at most {}", machines.counts.size(), kMostTypes);
   }
   for (const auto& [type_name, count] : machines.counts) {
-    const auto type = lookup(inputs.catalog, type_name);
+    const auto type = find_type(inputs.catalog, type_name);
     if (!type) return unexpected(type.error());
     const auto worker = make_worker(inputs.profile, **type, inputs.catalog);
     if (!worker) return unexpected(worker.error());
@@ -102,6 +147,8 @@ Result<Machines> cluster_of(const PredictInputs& inputs, const std::string& text
       return fail("profile '{}' has no gflops for {}; the cynthia predictor needs them", inputs.profile.name,
                   type_name);
     }
+    machines.types.push_back(*type);
+    machines.peak_tflops += count * machine_peak(inputs.profile, **type).value_or(0);
     machines.workers.push_back(*worker);
     machines.groups.push_back({.worker = &machines.workers.back(), .count = count});
     machines.total += count;
@@ -114,6 +161,10 @@ Result<Machines> cluster_of(const PredictInputs& inputs, const std::string& text
     machines.hourly += price->rate.value * count;
   }
   if (machines.total == 0) return fail("--cluster '{}': want at least one machine", text);
+  if (machines.total > 1 && inputs.profile.exchange == Exchange::all_reduce && inputs.profile.sync == Sync::asp)
+    return fail("without servers {} machines wait for each other at every step: want --sync bsp", machines.total);
+  if (const auto shared = enough_for_all(inputs, machines); !shared) return unexpected(shared.error());
+  machines.memory = tightest(inputs, machines);
   return machines;
 }
 
@@ -126,7 +177,7 @@ struct Servers {
 Result<Servers> servers_of(const PredictInputs& inputs, const std::string& text) {
   Servers servers;
   if (inputs.profile.exchange != Exchange::server) {
-    if (!text.empty())
+    if (!text.empty() && text != kNoServer)
       return fail("--server: profile '{}' exchanges by {}, without servers", inputs.profile.name,
                   name(inputs.profile.exchange));
     return servers;
@@ -143,7 +194,7 @@ Result<Servers> servers_of(const PredictInputs& inputs, const std::string& text)
   }
   if (asked.size() != 1 || asked[0].count < 1)
     return fail("--server '{}': want one type and a count, for example m5.xlarge=1", text);
-  const auto type = lookup(inputs.catalog, asked[0].type);
+  const auto type = find_type(inputs.catalog, asked[0].type);
   if (!type) return unexpected(type.error());
   servers.type = asked[0].type;
   servers.pool = make_servers(inputs.profile, **type, asked[0].count);
@@ -157,7 +208,7 @@ Result<Servers> servers_of(const PredictInputs& inputs, const std::string& text)
   return servers;
 }
 
-void print_answer(const Json& answer, const Speed& speed) {
+void print_answer(const Json& answer, const Speed& speed, const std::optional<MemoryFit>& memory) {
   const auto band = [&](const char* key, const char* format) {
     std::string text = fmt::format(fmt::runtime(format), answer[key].get<double>());
     const std::string low = std::string(key) + "_p10";
@@ -183,6 +234,9 @@ void print_answer(const Json& answer, const Speed& speed) {
     table.add({"cost", band("cost_usd", "{:.4f} USD")});
   }
   table.add({"price", fmt::format("{:.4f} USD/h", answer["usd_per_hour"].get<double>())});
+  if (answer.contains("peak_share"))
+    table.add({"hardware", fmt::format("{:.1f} % of the GPUs' peak (MFU)", 100 * answer["peak_share"].get<double>())});
+  if (memory) table.add({"memory", memory_text(*memory)});
   table.add({"bottleneck", answer["bottleneck"].get<std::string>()});
   fmt::print("{}", table.text().substr(1));
   Table parts({"where a worker's step goes", ">s", ">share"});
@@ -198,8 +252,8 @@ void print_answer(const Json& answer, const Speed& speed) {
 
 Json answer_json(const PredictInputs& inputs, const Machines& machines, const Servers& servers, const Speed& speed) {
   Json answer;
-  const Sync sync = inputs.sync.value_or(inputs.profile.sync);
-  const double machine_sd = relative_sd(inputs.predictor, ForSteps{1}, inputs.profile, machines.groups);
+  const Sync sync = inputs.profile.sync;
+  const double machine_sd = relative_sd(inputs.predictor, ForSteps{1}, inputs.profile, machines.groups, speed);
   answer["predictor"] = name(inputs.predictor);
   answer["basis"] = name(weakest_basis(machines.groups));
   answer["workers"] = machines.total;
@@ -212,7 +266,7 @@ Json answer_json(const PredictInputs& inputs, const Machines& machines, const Se
   if (inputs.target) {
     const auto iterations = iterations_for(*inputs.target, inputs.profile, speed, machines.total, sync);
     if (iterations) {
-      const double sd = relative_sd(inputs.predictor, *inputs.target, inputs.profile, machines.groups);
+      const double sd = relative_sd(inputs.predictor, *inputs.target, inputs.profile, machines.groups, speed);
       const double time = *iterations / speed.updates_per_s;
       answer["iterations"] = *iterations;
       if (inputs.profile.loss) {
@@ -223,6 +277,9 @@ Json answer_json(const PredictInputs& inputs, const Machines& machines, const Se
     }
   }
   answer["usd_per_hour"] = hourly;
+  const auto work = inputs.profile.recipe.work();
+  if (work && machines.peak_tflops > 0) answer["peak_share"] = *work * speed.samples_per_s / machines.peak_tflops;
+  answer["memory_mb"] = machines.memory ? memory_json(*machines.memory) : Json();
   answer["bottleneck"] = name(speed.bottleneck());
   answer["breakdown_s"] = breakdown_json(speed);
   if (inputs.profile.checkpoint) {
@@ -244,12 +301,17 @@ int predict_machines(const PredictFlags& options, const PredictInputs& inputs) {
   if (!machines) return bad_input(machines.error());
   const auto servers = servers_of(inputs, options.server);
   if (!servers) return bad_input(servers.error());
-  const Workload job = make_workload(inputs.profile, inputs.sync);
+  const Workload job = make_workload(inputs.profile);
   if (const auto missing = missing_for(inputs.predictor, job, servers->pool)) {
     return bad_input({fmt::format("profile '{}' cannot be used with predictor {}: it needs {}", inputs.profile.name,
                                   name(inputs.predictor), *missing)});
   }
   const Speed speed = cluster_speed(inputs.predictor, job, machines->groups, servers->pool);
+  if (speed.updates_per_s <= 0 && job.exchange == Exchange::all_reduce)
+    return bad_input(
+        {fmt::format("--cluster '{}': the network between these machines is not in catalogue '{}', and "
+                     "profile '{}' has no network_mb_per_s for it; one machine can be predicted",
+                     options.cluster, inputs.catalog.name, inputs.profile.name)});
   if (speed.updates_per_s <= 0)
     return bad_input({fmt::format("--cluster '{}': too small for any measured shape of profile '{}'", options.cluster,
                                   inputs.profile.name)});
@@ -257,8 +319,10 @@ int predict_machines(const PredictFlags& options, const PredictInputs& inputs) {
   if (options.json) {
     print_json(answer);
   } else {
-    print_answer(answer, speed);
+    print_answer(answer, speed, machines->memory);
   }
+  if (machines->memory && machines->memory->fits == Fits::no)
+    note("does not fit into a GPU's memory: " + memory_text(*machines->memory));
   if (machines->on_demand_instead) note("a type without a spot price is counted at its on-demand price");
   std::vector<std::string> types;
   for (const auto& machine : machines->counts) types.push_back(machine.type);
@@ -328,7 +392,7 @@ int predict_functions(const PredictFlags& options, const PredictInputs& inputs) 
   if (options.json) {
     print_json(answer);
   } else {
-    print_answer(answer, speed);
+    print_answer(answer, speed, {});
   }
   return kDone;
 }
@@ -336,6 +400,12 @@ int predict_functions(const PredictFlags& options, const PredictInputs& inputs) 
 int predict(const PredictFlags& options) {
   const auto inputs = load_inputs(options);
   if (!inputs) return bad_input(inputs.error());
+  if (options.stalls) {
+    const bool other =
+        inputs->predictor != Predictor::queue || (!options.server.empty() && options.server != kNoServer);
+    if (other) return bad_input({"--stalls: of rings, by --predictor queue; want no --server and no other predictor"});
+    return predict_stalls(inputs->profile, inputs->catalog, inputs->market, options.cluster, options.json);
+  }
   return inputs->predictor == Predictor::lambda ? predict_functions(options, *inputs)
                                                 : predict_machines(options, *inputs);
 }
@@ -347,18 +417,22 @@ void add_predict(CLI::App& program, int& code) {
   auto* verb = program.add_subcommand("predict", "time, loss, cost and bottleneck of one cluster");
   verb->add_option("--profile", options->profile, "profile.json, or the name of a shipped profile")->required();
   verb->add_option("--cluster", options->cluster, "workers: g3.8xlarge=5,g3.16xlarge=3 or 5xg3.8xlarge,3xg3.16xlarge");
-  verb->add_option("--server", options->server, "parameter servers: m5.xlarge=1 (default: the profile's)");
+  verb->add_option("--server", options->server,
+                   "parameter servers: m5.xlarge=1, or none for a ring (default: the profile's)");
   options->target.add_to(*verb);
   verb->add_option("--predictor", options->predictor, "queue, spotdnn, cynthia, lambda or additive")
       ->capture_default_str();
-  verb->add_option("--catalog", options->catalog, "catalogue file or name (default: the shipped one)");
+  verb->add_option("--catalog", options->catalog,
+                   "catalogue files or names, separated by commas (default: the shipped one)");
   verb->add_option("--market", options->market, "prices of: spot or on-demand")->capture_default_str();
-  verb->add_option("--sync", options->sync, "asp or bsp (default: the profile's)")
-      ->check(CLI::IsMember({"asp", "bsp"}));
+  options->step.add_to(*verb);
   verb->add_option("--loss-log", options->loss_log,
                    "fit the loss curve to this log: CSV with a heading step,loss[,batch,workers]");
   verb->add_option("--functions", options->functions, "number of functions (predictor lambda)");
   verb->add_option("--memory-mib", options->memory_mib, "memory of one function (predictor lambda)");
+  verb->add_flag("--stalls", options->stalls,
+                 "what machines wait for exchanging gradients, inside and between them: of --cluster's, or of every "
+                 "type of the catalogue");
   verb->add_flag("--json", options->json, "print one JSON document");
   verb->footer("Example: mayfly predict --profile spotdnn-resnet110 --cluster g3.8xlarge=5,g3.16xlarge=3 --loss 0.8");
   verb->callback([options, &code] { code = predict(*options); });

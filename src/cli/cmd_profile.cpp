@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "base/file.h"
+#include "base/how_many.h"
 #include "base/table.h"
 #include "base/text.h"
 #include "cli/command.h"
@@ -52,8 +53,8 @@ std::string text_of(const LogProfile& found) {
   table.add({"steps/s", rate(step.mean, 1), rate(step.p90, 1), rate(step.p10, 1)});
   table.add({"samples/s", rate(step.mean, found.batch), rate(step.p90, found.batch), rate(step.p10, found.batch)});
   std::string text = table.text();
-  text += fmt::format("from {} interval{}; left out: {} of warm-up, {} stalls; restarts seen: {}\n", step.intervals,
-                      step.intervals == 1 ? "" : "s", step.warm_up, step.stalls, step.restarts);
+  text += fmt::format("from {}; left out: {} of warm-up, {} stalls; restarts seen: {}\n",
+                      how_many(step.intervals, "interval"), step.warm_up, step.stalls, step.restarts);
   if (found.fit)
     text += fmt::format(
         "loss: {:.4g} at first, falls towards {:.4g}; from {} points, {:.2g} off each, steps to a loss "
@@ -166,7 +167,7 @@ Result<StallAnswer> stall_answer(const ProfileFlags& options) {
   answer.what_ifs = usual_what_ifs(answer.report.path);
   for (const std::string& question : options.stalls.what_if)
     answer.what_ifs.push_back(*parse_what_if(question, answer.report.path));
-  const auto catalog = load_catalog(find_catalog(options.job.catalog));
+  const auto catalog = read_catalogs(options.job.catalog);
   if (!catalog) return unexpected(catalog.error());
   answer.advice =
       advice(answer.report.path, *catalog, catalog->find(options.job.type), *parse_market(options.stalls.market));
@@ -273,7 +274,7 @@ void add_profile(CLI::App& program, int& code) {
       ->expected(1, 2);
   verb->add_option("--memory", options->job.memory_gb,
                    "GB of a device that batches must fit (default: the type's GPU, or this machine)")
-      ->check(CLI::PositiveNumber);
+      ->check(above_zero());
   verb->add_flag("--stalls", options->stalls.wanted,
                  "also find where time is lost (interconnect, prep, fetch) and what ends that for the least money; "
                  "takes half of the time");
@@ -290,11 +291,11 @@ void add_profile(CLI::App& program, int& code) {
                    "step, loss and time");
   verb->add_option("--batch", options->asked.batch,
                    "samples per step of the whole machine, where the log does not tell")
-      ->check(CLI::PositiveNumber);
+      ->check(above_zero());
   verb->add_option("--type", options->asked.type, "instance type that it ran on, or that this machine counts as")
       ->capture_default_str();
   verb->add_option("--samples", options->asked.samples, "samples of one epoch, where the log does not tell")
-      ->check(CLI::PositiveNumber);
+      ->check(above_zero());
   verb->add_option("--parameters", options->parameters, "of the model: 25.6M, 1.3B; 4 bytes each");
   verb->add_option("--name", options->asked.name, "of the profile (default: the log's)");
   verb->add_flag("--no-loss", options->no_loss, "leave the loss curve out");

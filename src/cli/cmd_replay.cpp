@@ -95,8 +95,6 @@ Result<ReplayInputs> load_inputs(const ReplayFlags& options) {
     if (!every) return unexpected(every.error());
     replay.figures.checkpoint_every = *every;
   }
-  if (options.samples && !std::isfinite(*options.samples)) return fail("--samples {}: want a number", *options.samples);
-  if (options.budget && !std::isfinite(*options.budget)) return fail("--budget {}: want a number", *options.budget);
   replay.promise.samples = options.samples;
   if (options.budget) replay.promise.budget = Usd{*options.budget};
   replay.lookahead = options.lookahead;
@@ -230,7 +228,7 @@ int replay_trace(const ReplayFlags& options) {
   if (!inputs) return bad_input(inputs.error());
   if (const auto fine = check(options, *inputs); !fine) return bad_input(fine.error());
   if (options.compat == "bamboo") return replay_bamboo(*inputs, options);
-  const auto catalog = load_catalog(find_catalog(options.catalog));
+  const auto catalog = read_catalogs(options.catalog);
   if (!catalog) return bad_input(catalog.error());
   const auto answer = replay_answer(inputs->profile, *catalog, inputs->trace, inputs->question);
   if (!answer) return bad_input(answer.error());
@@ -267,13 +265,13 @@ void add_replay(CLI::App& program, int& code) {
   verb->add_flag("--blind", options->blind, "decide each interval before its event, from earlier ones only");
   verb->add_option("--compat", options->compat, "reproduce a published system: parcae or bamboo")
       ->check(CLI::IsMember({"parcae", "bamboo"}));
-  verb->add_option("--catalog", options->catalog, "catalogue file or name, for prices");
+  verb->add_option("--catalog", options->catalog, "catalogue files or names, separated by commas, for prices");
   verb->add_option(
       "--server", options->server,
       "parameter servers that are paid for, standbys included: m5.xlarge=2 (default: one of the profile's)");
-  verb->add_option("--samples", options->samples, "stop when so many samples are trained")->check(CLI::PositiveNumber);
+  verb->add_option("--samples", options->samples, "stop when so many samples are trained")->check(above_zero());
   verb->add_option("--deadline", options->deadline, "promised time: 6h");
-  verb->add_option("--budget", options->budget, "USD; training stops when it is spent")->check(CLI::PositiveNumber);
+  verb->add_option("--budget", options->budget, "USD; training stops when it is spent")->check(above_zero());
   verb->add_option("--interval", options->interval, "time between decisions (default: 60s, or the trace's gap)");
   verb->add_option("--costs", options->costs,
                    "of a change: released (Parcae's table as published) or corrected (every stage's missing bytes)")

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "base/file.h"
+#include "base/how_many.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "notice/clock.h"
@@ -80,13 +81,13 @@ Result<std::vector<std::string>> save_report(const ReportFlags& options, const J
     std::vector<NamedText> files;
     for (const Picture& picture : pictures(report)) files.push_back({picture.name + ".svg", picture.svg});
     if (const auto saved = save_all(options.svg, files); !saved) return unexpected(saved.error());
-    written.push_back(fmt::format("{}: {} picture{}", options.svg, files.size(), files.size() == 1 ? "" : "s"));
+    written.push_back(fmt::format("{}: {}", options.svg, how_many(std::ssize(files), "picture")));
   }
   if (!options.csv.empty()) {
     std::vector<NamedText> files;
     for (const CsvTable& table : tables(report)) files.push_back({table.name + ".csv", table.text});
     if (const auto saved = save_all(options.csv, files); !saved) return unexpected(saved.error());
-    written.push_back(fmt::format("{}: {} table{}", options.csv, files.size(), files.size() == 1 ? "" : "s"));
+    written.push_back(fmt::format("{}: {}", options.csv, how_many(std::ssize(files), "table")));
   }
   if (!options.tensorboard.empty()) {
     if (report["views"].empty()) return fail("--tensorboard: no run among what was given");
@@ -101,7 +102,7 @@ Result<std::vector<std::string>> save_report(const ReportFlags& options, const J
 
 int report(const ReportFlags& options) {
   if (const auto fine = check_output(options); !fine) return bad_input(fine.error());
-  const auto catalog = load_catalog(find_catalog(options.catalog));
+  const auto catalog = read_catalogs(options.catalog);
   if (!catalog) return bad_input(catalog.error());
   auto exhibits = load_exhibits({options.paths.begin(), options.paths.end()}, &*catalog);
   if (!exhibits) return bad_input(exhibits.error());
@@ -134,7 +135,8 @@ void add_report(CLI::App& program, int& code) {
   verb->add_option("--svg", options->svg, "also write pictures into this folder");
   verb->add_option("--csv", options->csv, "also write tables into this folder");
   verb->add_option("--tensorboard", options->tensorboard, "also write the first run's curves for TensorBoard here");
-  verb->add_option("--catalog", options->catalog, "catalogue file or name, for prices on demand");
+  verb->add_option("--catalog", options->catalog,
+                   "catalogue files or names, separated by commas, for prices on demand");
   verb->add_flag("--json", options->json, "print the report's document");
   verb->footer("Example: mayfly report mayfly-runs/count-20260101T120000 -o report.html --svg pictures");
   verb->callback([options, &code] { code = report(*options); });

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "base/file.h"
+#include "base/how_many.h"
 #include "base/untrusted.h"
 #include "cli/command.h"
 #include "cli/detach.h"
@@ -60,6 +61,10 @@ Result<void> write_request(const RunFlags& flags, const RunSetup& setup) {
   if (!setup.plan.is_null()) {
     kept.plan = (directory / "plan.json").string();
     if (auto saved = save_text(kept.plan, setup.plan.dump(2) + "\n"); !saved) return saved;
+  }
+  if (!setup.engine_text.empty()) {
+    kept.engine_file = (directory / "engine.yaml").string();
+    if (auto saved = save_text(kept.engine_file, setup.engine_text); !saved) return saved;
   }
   if (auto saved = save_text(directory / "job.yaml", setup.inputs.job_text); !saved) return saved;
   return save_text(directory / "request.json", kept.json().dump(2) + "\n");
@@ -122,8 +127,7 @@ int start(const RunSetup& setup, const StartFlags& options) {
   const RunInputs& inputs = setup.inputs;
   const std::string directory = inputs.directory.string();
   const Detached run =
-      detach({.directory = inputs.directory, .waits = !inputs.starts_machines || inputs.weather.has_value()},
-             [&] { return start_here(setup, options); });
+      detach({.directory = inputs.directory, .waits = setup.waits}, [&] { return start_here(setup, options); });
   if (!run.stands && run.code == kBadInput) return run.code;
   if (options.json) {
     print_json({{"directory", directory}, {"state", run.stands ? "running" : "ended"}, {"pid", run.pid}});
@@ -154,8 +158,8 @@ int run(const StartFlags& options) {
   const auto lock = make_folder(setup.inputs.directory);
   if (!lock) return bad_input(lock.error());
   if (const auto written = write_request(options.flags, setup); !written) return bad_input(written.error());
-  note(fmt::format("{}: {} worker{} in {}", setup.inputs.spec.name, setup.inputs.workers,
-                   setup.inputs.workers == 1 ? "" : "s", setup.inputs.directory.string()));
+  note(fmt::format("{}: {} in {}", setup.inputs.spec.name, how_many(setup.inputs.workers, "worker"),
+                   setup.inputs.directory.string()));
   const int code = start(setup, options);
   // Nothing was trained; the message says all there is to know. A folder that was there before is left alone.
   if (code == kBadInput && fresh) std::filesystem::remove_all(setup.inputs.directory, error);
@@ -210,8 +214,10 @@ void add_run(CLI::App& program, int& code) {
           "whose metadata service tells the workers when this machine will be taken: auto, aws, gcp, azure, none")
       ->capture_default_str();
   verb->add_option("--policy", flags.policy, "who decides (default: liveput with a profile, else the fastest shape)");
+  verb->add_option("--market", flags.market,
+                   "spot,on-demand or one of them: where workers may be rented (default: as the job file says)");
   verb->add_option("--out", flags.out, "the run's folder (default: mayfly-runs/NAME-TIME)");
-  verb->add_option("--catalog", flags.catalog, "catalogue file or name, for prices");
+  verb->add_option("--catalog", flags.catalog, "catalogue files or names, separated by commas, for prices");
   verb->add_option("--interface", flags.interface,
                    "network interface to listen on; beyond 'lo' connections to the controller and to servers are "
                    "encrypted")
@@ -224,8 +230,11 @@ void add_run(CLI::App& program, int& code) {
                  "without encryption or proof of who sends them");
   verb->add_flag("--trust", flags.trust,
                  "load a TorchScript model that belongs to another user: it is a program and may do what you may");
-  verb->add_option("--engine", flags.engine, "local: start workers and servers here; none: they come by themselves")
-      ->capture_default_str();
+  verb->add_option("--engine", flags.engine,
+                   "where machines come from. local: processes of this one; slurm: jobs of a cluster, see "
+                   "docs/engines.md; none: they come by themselves (default: as the job file says, else local)");
+  verb->add_option("--engine-file", flags.engine_file,
+                   "partitions, types and prices of a cluster, in place of the job file's 'engine' block");
   verb->add_option("--orphan-after", flags.orphan_after,
                    "silence after which workers take the controller for gone, save and end (default 30s)");
   verb->add_option(

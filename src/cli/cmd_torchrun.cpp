@@ -114,7 +114,7 @@ Result<void> set_price(const TorchrunFlags& options, TorchrunInputs& inputs) {
   if (!market) return fail("--market: {}", market.error().message);
   inputs.market = *market;
   if (!options.type.empty()) {
-    const auto catalog = load_catalog(find_catalog(options.catalog));
+    const auto catalog = read_catalogs(options.catalog);
     if (!catalog) return unexpected(catalog.error());
     const auto type = lookup(*catalog, options.type);
     if (!type) return fail("--as: {}", type.error().message);
@@ -213,13 +213,13 @@ void add_torchrun(CLI::App& program, int& code) {
                    "folder of the journal and summary (default: mayfly-runs/torchrun-TIME)");
   verb->add_option("--deadline", options->deadline, "said as soon as it is at risk: 6h");
   verb->add_option("--steps", options->steps, "of the whole training, where the output does not tell (step 10/1000)")
-      ->check(CLI::PositiveNumber);
+      ->check(above_zero());
   verb->add_option("--budget", options->budget, "USD; when it is spent the script gets SIGTERM, and --grace to save")
-      ->check(CLI::PositiveNumber);
+      ->check(above_zero());
   verb->add_option("--price", options->price, "USD an hour of this machine")->check(CLI::NonNegativeNumber);
   verb->add_option("--as", options->type, "instance type of this machine, for its price");
   verb->add_option("--market", options->market, "where it was bought: spot or on-demand")->capture_default_str();
-  verb->add_option("--catalog", options->catalog, "catalogue file or name");
+  verb->add_option("--catalog", options->catalog, "catalogue files or names, separated by commas");
   verb->add_option("--grace", options->grace, "time left after a SIGTERM to this program")->capture_default_str();
   verb->add_option("--notices", options->notices,
                    "whose metadata service is asked whether this machine will be taken: auto, aws, gcp, azure, none")

@@ -199,7 +199,7 @@ void add_trace_files(CLI::App& verb, int& code) {
       ->check(CLI::IsMember({"mayfly", "events", "counts"}));
   converter->add_option("--from-time", options->from_time, "leave out what was before: 5h30m");
   converter->add_option("--to-time", options->to_time, "leave out what came from then on: 6h30m");
-  converter->add_option("--cap", options->cap, "never more than this many machines")->check(CLI::PositiveNumber);
+  converter->add_option("--cap", options->cap, "never more than this many machines")->check(above_zero());
   common(converter);
   converter->callback([options, &code] { code = convert(*options); });
 }

@@ -9,6 +9,7 @@
 #include <cstdio>
 
 #include "base/text.h"
+#include "cloud/ages.h"
 
 namespace mayfly::cli {
 namespace fs = std::filesystem;
@@ -89,9 +90,51 @@ fs::path data_folder(const std::string& name) {
   return {};
 }
 
-fs::path find_catalog(const std::string& given) {
-  return find_data(given.empty() ? "default" : given, "catalogs", ".yaml");
+Result<Catalog> shipped_gpus() { return load_catalog(data_folder("catalogs").parent_path() / "gpus.yaml"); }
+
+Result<WeatherTable> shipped_weather() { return load_weather(data_folder("catalogs").parent_path() / "weather.yaml"); }
+
+Result<Tariffs> shipped_tariffs() { return load_tariffs(data_folder("catalogs").parent_path() / "tariffs.yaml"); }
+
+Result<Catalog> read_catalogs(const std::string& given) {
+  auto shipped = shipped_gpus();
+  if (!shipped) return shipped;
+  Catalog gpus = *std::move(shipped);
+  Catalog all;
+  const std::string names = given.empty() ? "default" : given;
+  for (const auto part : split(names, ',')) {
+    const std::string name(trimmed(part));
+    if (name.empty()) return fail("catalogues '{}': an empty name, want files or names separated by commas", names);
+    auto one = load_catalog(find_data(name, "catalogs", ".yaml"), gpus);
+    if (!one) return one;
+    // Those that follow may name its GPUs.
+    if (!one->gpus.empty()) gpus = merged(std::move(gpus), {.sources = one->sources, .gpus = one->gpus});
+    all = all.name.empty() ? *std::move(one) : merged(std::move(all), *one);
+  }
+  if (all.types.empty() && all.functions.empty()) return fail("{}: no types and no functions", names);
+  return all;
 }
+
+std::string shipped_elsewhere(const Catalog& read, const std::function<bool(const InstanceType&)>& is_such) {
+  std::error_code error;
+  std::vector<std::string> found;
+  for (const auto& file : fs::directory_iterator(data_folder("catalogs"), error)) {
+    const std::string name = file.path().stem();
+    const auto other = read_catalogs(name);
+    if (other && std::any_of(other->types.begin(), other->types.end(), is_such)) found.push_back(name);
+  }
+  if (found.empty()) return "";
+  const std::string name = *std::min_element(found.begin(), found.end());
+  return fmt::format("; catalogue '{}' has it: --catalog {},{}", name, read.name, name);
+}
+
+Result<const InstanceType*> find_type(const Catalog& catalog, const std::string& name) {
+  auto type = lookup(catalog, name);
+  if (type) return type;
+  return fail("{}{}", type.error().message,
+              shipped_elsewhere(catalog, [&](const InstanceType& other) { return other.name == name; }));
+}
+
 fs::path find_profile(const std::string& given) { return find_data(given, "profiles", ".json"); }
 fs::path find_trace(const std::string& given) { return find_data(given, "traces", ".json"); }
 
@@ -101,11 +144,19 @@ std::string words(const Target& target) {
   return fmt::format("{:g} steps", std::get<ForSteps>(target).steps);
 }
 
+CLI::Validator above_zero() {
+  return {[](const std::string& text) {
+            const auto number = parse_number(text);
+            return number && *number > 0 ? std::string() : fmt::format("'{}', want a number above 0", text);
+          },
+          "ABOVE 0"};
+}
+
 void TargetOptions::add_to(CLI::App& verb) {
   auto* group = verb.add_option_group("target", "how far to train");
   group->add_option("--loss", loss, "train to this loss");
-  group->add_option("--epochs", epochs, "train for this many epochs")->check(CLI::PositiveNumber);
-  group->add_option("--steps", steps, "train for this many steps (updates)")->check(CLI::PositiveNumber);
+  group->add_option("--epochs", epochs, "train for this many epochs")->check(above_zero());
+  group->add_option("--steps", steps, "train for this many steps (updates)")->check(above_zero());
   group->require_option(0, 1);
 }
 
@@ -136,8 +187,8 @@ std::optional<std::string> old_prices(const Catalog& catalog, const std::vector<
   }
   constexpr int kOld = 365;
   if (oldest == nullptr || today - oldest->day < kOld) return {};
-  return fmt::format("the {} price of {} is of {} ({:.1f} years old); 'mayfly catalog import' brings newer ones",
-                     name(market), which, oldest->date, static_cast<double>(today - oldest->day) / kOld);
+  return fmt::format("the {} price of {} is of {} ({} old); 'mayfly catalog import' brings newer ones", name(market),
+                     which, oldest->date, age_text(static_cast<int>(today - oldest->day)));
 }
 
 }  // namespace mayfly::cli

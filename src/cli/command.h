@@ -2,12 +2,15 @@
 
 #include <CLI/CLI.hpp>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "base/json.h"
 #include "base/result.h"
 #include "cloud/catalog.h"
+#include "cloud/spot_weather.h"
+#include "cloud/tariffs.h"
 #include "job/profile.h"
 #include "notice/cloud.h"
 #include "predict/prediction.h"
@@ -28,6 +31,7 @@ void add_plan(CLI::App& program, int& code);
 void add_catalog(CLI::App& program, int& code);
 void add_trace(CLI::App& program, int& code);
 void add_replay(CLI::App& program, int& code);
+void add_backtest(CLI::App& program, int& code);
 void add_run(CLI::App& program, int& code);
 void add_resume(CLI::App& program, int& code);
 void add_status(CLI::App& program, int& code);
@@ -38,6 +42,7 @@ void add_worker(CLI::App& program, int& code);
 void add_drill(CLI::App& program, int& code);
 void add_report(CLI::App& program, int& code);
 void add_dashboard(CLI::App& program, int& code);
+void add_sweep(CLI::App& program, int& code);
 void add_check(CLI::App& program, int& code);
 /// The actions of `trace`.
 void add_trace_files(CLI::App& verb, int& code);
@@ -47,6 +52,9 @@ void add_trace_forecast(CLI::App& verb, int& code);
 /// One message on standard error, exit code 2.
 int bad_input(const Error& error);
 void note(const std::string& text);
+
+/// Of an option's value: a number above 0, finite.
+CLI::Validator above_zero();
 
 /// Prints the document and nothing else.
 void print_json(const Json& document);
@@ -58,8 +66,18 @@ MetadataEndpoints endpoints_of_environment();
 /// The environment's value, or nothing.
 std::string environment(const char* name);
 
-/// A path, or the bare name of a catalogue, profile or trace that ships with mayfly.
-std::filesystem::path find_catalog(const std::string& given);
+/// GPUs that every catalogue may name.
+Result<Catalog> shipped_gpus();
+Result<WeatherTable> shipped_weather();
+Result<Tariffs> shipped_tariffs();
+/// Catalogues by their paths or, of those that ship with mayfly, bare names, separated by commas: merged, the later
+/// over the earlier. Empty: the default one.
+Result<Catalog> read_catalogs(const std::string& given);
+/// "; catalogue 'neoclouds' has it: --catalog default,neoclouds" where another that ships has such a type, or "".
+std::string shipped_elsewhere(const Catalog& read, const std::function<bool(const InstanceType&)>& is_such);
+/// The type of this name, or an error that says which other catalogue has it.
+Result<const InstanceType*> find_type(const Catalog& catalog, const std::string& name);
+/// A path, or the bare name of a profile or trace that ships with mayfly.
 std::filesystem::path find_profile(const std::string& given);
 std::filesystem::path find_trace(const std::string& given);
 /// Where the shipped catalogs, profiles or traces lie.

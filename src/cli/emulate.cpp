@@ -39,7 +39,7 @@ Result<MachineRole> function_role(const std::string& name, RunSetup& setup) {
 Result<MachineRole> machine_role(const std::string& name, RunSetup& setup) {
   const auto type = lookup(setup.catalog, name);
   if (!type) return unexpected(type.error());
-  const bool spot = setup.inputs.spec.use_spot.value_or((*type)->spot.has_value());
+  const bool spot = setup.inputs.spec.resources.front().use_spot.value_or((*type)->spot.has_value());
   const auto& price = spot ? (*type)->spot : (*type)->on_demand;
   if (!price) return fail("{} has no {} price", name, spot ? "spot" : "on-demand");
   return MachineRole{.type = name, .market = spot ? Market::spot : Market::on_demand, .price = price->rate};

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "cli/captured.h"
 #include "cli/command.h"
+#include "cli/slurm_setup.h"
 #include "job/job_spec.h"
 #include "notice/client.h"
 
@@ -27,6 +28,26 @@ Finding scheduler(const std::string& name, const std::string& program) {
   const std::string file = found_in_path(program);
   if (file.empty()) return {"engines", name, State::unused, false, program + " is not there; not used by mayfly yet"};
   return {"engines", name, State::unused, false, file + " is there, but not used by mayfly yet"};
+}
+
+/// Whether its programs are here and their controller answers, and where machines are to be had.
+Finding slurm_finding() {
+  Finding finding{.group = "engines", .name = "slurm"};
+  const auto cluster = slurm_cluster();
+  if (!cluster) {
+    finding.state = found_in_path("sbatch").empty() ? State::unused : State::no;
+    finding.detail = cluster.error().message;
+    return finding;
+  }
+  std::vector<std::string> partitions;
+  for (const SlurmPartition& partition : cluster->partitions) {
+    std::string words = partition.name;
+    if (!partition.state.starts_with("UP")) words += " (" + partition.state + ")";
+    if (partition.preempted) words += fmt::format(" (preempted, {} of grace)", format_duration(partition.grace));
+    partitions.push_back(printable(words));
+  }
+  finding.detail = fmt::format("answers; partitions: {}", fmt::join(partitions, ", "));
+  return finding;
 }
 
 /// The nearest folder that exists already, in which the run's would be made.
@@ -84,7 +105,7 @@ std::vector<Finding> engine_findings() {
                                : Result<std::string>(unexpected(program.error()));
   if (!version) local.state = State::no;
   local.detail = version ? fmt::format("{} starts, LibTorch loads", *version) : version.error().message;
-  return {local, scheduler("slurm", "sbatch"), scheduler("kubernetes", "kubectl")};
+  return {local, slurm_finding(), scheduler("kubernetes", "kubectl")};
 }
 
 std::vector<Finding> device_findings() {

@@ -16,7 +16,7 @@ struct Finding {
   std::string detail{};  ///< what was seen; of `no`: why
 };
 
-/// mayfly-train and the libraries it loads; schedulers that mayfly does not use so far.
+/// mayfly-train and the libraries it loads; Slurm, and what is not used so far.
 std::vector<Finding> engine_findings();
 std::vector<Finding> device_findings();
 /// Which cloud's metadata service would be watched, and whether it answers; asks no service where there is none.

@@ -25,11 +25,13 @@ int main(int argc, char** argv) {
   add_catalog(program, code);
   add_trace(program, code);
   add_replay(program, code);
+  add_backtest(program, code);
   add_run(program, code);
   add_resume(program, code);
   add_status(program, code);
   add_logs(program, code);
   add_stop(program, code);
+  add_sweep(program, code);
   add_worker(program, code);
   add_drill(program, code);
   add_torchrun(program, code);

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "base/file.h"
+#include "base/how_many.h"
 #include "base/table.h"
 #include "base/text.h"
 #include "cli/command.h"
@@ -74,7 +75,7 @@ Result<ProfileRequest> request_of(const MeasureFlags& flags) {
   if (!time || time->count() <= 0) return fail("--for '{}': want how long, for example 60s", flags.time);
   request.time = *time;
   if (flags.type != "local") {
-    const auto catalog = load_catalog(find_catalog(flags.catalog));
+    const auto catalog = read_catalogs(flags.catalog);
     if (!catalog) return unexpected(catalog.error());
     if (const auto type = lookup(*catalog, flags.type); !type) return fail("--type: {}", type.error().message);
   }
@@ -161,7 +162,7 @@ std::optional<FittingBatch> fitting_batch(const Json& profile, const MeasureFlag
   FittingBatch found{.device = "this machine"};
   const double pages = static_cast<double>(::sysconf(_SC_PHYS_PAGES));
   found.memory_mb = pages * static_cast<double>(::sysconf(_SC_PAGESIZE)) / 1e6;
-  const auto catalog = load_catalog(find_catalog(flags.catalog));
+  const auto catalog = read_catalogs(flags.catalog);
   const InstanceType* type = catalog ? catalog->find(flags.type) : nullptr;
   if (type != nullptr && type->gpu) {
     constexpr double kMbPerGib = 1073.741824;
@@ -186,8 +187,8 @@ std::string measurement_text(const JobMeasurement& found, const std::string& typ
   auto batches = found.batches;
   std::sort(batches.begin(), batches.end(), [](const auto& a, const auto& b) { return a.batch < b.batch; });
   for (const MeasuredBatch& one : batches) add(one);
-  std::string text = fmt::format("one worker with {} core{}, as {}; all figures measured\n{}", found.cores,
-                                 found.cores == 1 ? "" : "s", type, table.text());
+  std::string text = fmt::format("one worker with {}, as {}; all figures measured\n{}", how_many(found.cores, "core"),
+                                 type, table.text());
   if (found.together)
     text += fmt::format("{} workers, {} samples each: step {:.4g} s +- {:.1f} %, exchange {:.4g} s\n", found.workers,
                         found.together->batch, found.together->step.mean,

@@ -5,15 +5,19 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "cli/command.h"
+#include "simulate/usual_weather.h"
 
 namespace mayfly::cli {
 
 void RiskFlags::add_to(CLI::App& verb) {
-  verb.add_option("--trace", trace, "trace to try plans on: a file, or the name of a shipped one");
+  verb.add_option("--trace", trace,
+                  "trace to try plans on: a file, or the name of a shipped one (default: the usual weather of "
+                  "each machine, as published)");
   verb.add_option("--confidence", confidence,
-                  "plan for this chance of keeping the promise on the trace, between 0 and 1: 0.95");
+                  "plan for this chance of keeping the promise, below 1: 0.95 (default 0.9; 0: tell the chance alone)");
   verb.add_option("--policy", policy, "of the replay: liveput (default), reactive, persist, ideal; pipelines: more");
-  verb.add_option("--windows", windows, "of the trace to try each plan on (default 4000)")
+  verb.add_option("--windows", windows, "of weather to try each plan on (default 4000)")
       ->check(CLI::Range(10, 1'000'000));
   verb.add_option("--seed", seed, "of the windows and of the prediction's error (default 1)")
       ->check([](const std::string& seen) { return seen.starts_with('-') ? "want 0 or more" : ""; }, "");
@@ -21,24 +25,26 @@ void RiskFlags::add_to(CLI::App& verb) {
   flags.add_to(verb);
 }
 
-Result<std::optional<PlanWeather>> RiskFlags::load(PlanRequest& request) const {
-  if (confidence && !(*confidence > 0 && *confidence < 1))
-    return fail("--confidence {}: want a number between 0 and 1, for example 0.95", *confidence);
+Result<std::optional<PlanWeather>> RiskFlags::load(const PlanRequest& request) const {
+  if (confidence && !(*confidence >= 0 && *confidence < 1))
+    return fail("--confidence {}: want a number from 0 to below 1, for example 0.95", *confidence);
   if (trace.empty()) {
-    const std::pair<const char*, bool> given[] = {{"--confidence", confidence.has_value()},
-                                                  {"--policy", !policy.empty()},
-                                                  {"--windows", windows.has_value()},
-                                                  {"--now", now}};
-    for (const auto& [flag, set] : given) {
+    for (const auto& [flag, set] : {std::pair("--policy", !policy.empty()), std::pair("--now", now)}) {
       if (set) return fail("{} needs --trace", flag);
     }
-    return std::nullopt;
   }
-  if (confidence && !request.deadline && !request.budget)
+  if (confidence.value_or(0) > 0 && !request.deadline && !request.budget)
     return fail("--confidence needs a promise: --deadline or --budget");
+  if (trace.empty() && !confidence && as_published(request)) return std::nullopt;
+  auto usual = shipped_weather();
+  if (!usual) return unexpected(usual.error());
+  PlanWeather weather{.usual = *std::move(usual)};
+  weather.options.windows = windows.value_or(weather.options.windows);
+  weather.options.seed = seed.value_or(weather.options.seed);
+  if (trace.empty()) return weather;
   auto loaded = flags.load(trace);
   if (!loaded) return unexpected(loaded.error());
-  PlanWeather weather{.trace = *std::move(loaded)};
+  weather.trace = *std::move(loaded);
   if (!policy.empty()) {
     const auto named = policy_named(policy);
     if (!named || *named == PolicyName::on_demand || *named == PolicyName::deadline)
@@ -46,18 +52,7 @@ Result<std::optional<PlanWeather>> RiskFlags::load(PlanRequest& request) const {
                   named ? "" : did_you_mean(policy, policy_names()));
     weather.options.policy = *named;
   }
-  weather.options.windows = windows.value_or(weather.options.windows);
-  weather.options.seed = seed.value_or(weather.options.seed);
-  if (now) weather.options.now = weather.trace.duration;
-  request.confidence = confidence;
-  const auto& all = weather.trace.series;
-  const bool typed = std::none_of(all.begin(), all.end(), [](const Series& series) { return series.type.empty(); });
-  if (confidence && typed) {
-    request.spot_types.emplace();
-    for (const Series& series : all) {
-      if (!series.changes.empty()) request.spot_types->insert(series.type);
-    }
-  }
+  if (now) weather.options.now = weather.trace->duration;
   return weather;
 }
 

@@ -9,7 +9,7 @@
 
 namespace mayfly::cli {
 
-/// `--trace` of plan and what goes with it.
+/// The weather of a plan: `--trace` or the usual one, and what goes with it.
 struct RiskFlags {
   std::string trace{};
   std::optional<double> confidence{};
@@ -20,8 +20,8 @@ struct RiskFlags {
   TraceFlags flags{};
 
   void add_to(CLI::App& verb);
-  /// Nothing without --trace. Sets the request's confidence, and with it keeps to spot types that the trace covers.
-  Result<std::optional<PlanWeather>> load(PlanRequest& request) const;
+  /// Nothing where plans are made as published, and nothing more is asked.
+  Result<std::optional<PlanWeather>> load(const PlanRequest& request) const;
 };
 
 }  // namespace mayfly::cli

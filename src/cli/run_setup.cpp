@@ -19,19 +19,16 @@
 #include "cli/emulate.h"
 #include "cli/plan_text.h"
 #include "cli/question.h"
+#include "cli/run_engine.h"
+#include "cli/run_markets.h"
 #include "cli/server_setup.h"
+#include "cli/slurm_setup.h"
 
 namespace mayfly::cli {
 namespace {
 
-/// "60x" or "60".
-Result<double> parse_speed(const std::string& text) {
-  const std::string_view digits =
-      !text.empty() && text.back() == 'x' ? std::string_view(text).substr(0, text.size() - 1) : std::string_view(text);
-  const auto speed = parse_number(digits);
-  if (!speed || *speed <= 0) return fail("--speed '{}': want how many times faster, for example 60x", text);
-  return *speed;
-}
+/// As many as --workers may say.
+constexpr int kMostMachines = 1024;
 
 /// --port and --advertise.
 Result<void> listen_as(const RunFlags& flags, RunInputs& inputs) {
@@ -106,14 +103,23 @@ Result<void> read_plan(const std::string& path, RunSetup& setup) {
   return {};
 }
 
-Result<std::optional<NoPlan>> make_own_plan(Question& question, RunSetup& setup) {
+/// As `plan` promises; but machines are processes of this computer, there at once.
+Result<std::optional<NoPlan>> make_own_plan(const Question& question, RunSetup& setup) {
+  auto usual = shipped_weather();
+  if (!usual) return unexpected(usual.error());
+  const PlanWeather weather{.usual = *std::move(usual)};
+  Profile profile = *setup.profile;
+  PlanRequest request = question.request;
+  promise_in(weather, {}, setup.catalog, profile, request);
+  request.start = {};
   const auto start = std::chrono::steady_clock::now();
-  const auto answer = make_plan(*setup.profile, setup.catalog, question.request);
+  const auto answer = make_plan(profile, setup.catalog, request);
   if (!answer) return unexpected(answer.error());
-  const PlanContext context{.profile = *setup.profile,
+  const PlanContext context{.profile = profile,
                             .catalog = setup.catalog,
-                            .request = question.request,
-                            .took = std::chrono::steady_clock::now() - start};
+                            .request = request,
+                            .took = std::chrono::steady_clock::now() - start,
+                            .weather = &weather};
   const bool colour = ::isatty(STDOUT_FILENO) != 0;
   if (const auto* no = std::get_if<Infeasible>(&*answer)) return NoPlan{plan_text(context, *no, colour)};
   const Plan& plan = std::get<Plan>(*answer);
@@ -192,25 +198,8 @@ std::vector<MachineRole> cheapest_addition(const RunSetup& setup, PlanRequest re
   return roles;
 }
 
-Result<void> set_weather(const RunFlags& flags, RunSetup& setup) {
-  const auto speed = parse_speed(flags.speed);
-  if (!speed) return unexpected(speed.error());
-  setup.inputs.speed = *speed;
-  if (flags.trace.empty()) return {};
-  auto trace = flags.trace_flags.load(flags.trace);
-  if (!trace) return unexpected(trace.error());
-  std::erase_if(trace->series, [](const Series& series) { return series.changes.empty(); });
-  if (trace->series.empty()) return fail("{}: prices only, want a trace of machines", flags.trace);
-  setup.inputs.weather = trace->series.size() == 1 ? trace->series[0] : merged(*trace);
-  for (MachineRole& role : setup.inputs.roles) role.market = Market::spot;
-  return {};
-}
-
 Result<void> set_times(const RunFlags& flags, RunInputs& inputs) {
-  // Where it is no trace, the sender of the SIGTERM is not known: Kubernetes and Slurm give as much.
-  if (flags.trace.empty()) inputs.times.notice = Seconds(30);
-  for (const auto& [flag, text, time] : {std::tuple{"--notice", &flags.notice, &inputs.times.notice},
-                                         std::tuple{"--orphan-after", &flags.orphan_after, &inputs.times.orphan},
+  for (const auto& [flag, text, time] : {std::tuple{"--orphan-after", &flags.orphan_after, &inputs.times.orphan},
                                          std::tuple{"--step-limit", &flags.step_limit, &inputs.times.step.floor}}) {
     if (text->empty()) continue;
     const auto parsed = parse_duration(*text);
@@ -231,12 +220,13 @@ std::filesystem::path python_package(const std::filesystem::path& program) {
   return {};
 }
 
-Result<void> set_script(const std::string& file, RunInputs& inputs) {
+Result<void> set_script(const std::string& file, RunSetup& setup) {
+  RunInputs& inputs = setup.inputs;
   if (!inputs.spec.train->model.is_script()) return {};
   ScriptCommand script{.text = inputs.spec.run,
                        .directory = inputs.job_file.parent_path() / inputs.spec.workdir,
                        .environment = inputs.spec.envs};
-  if (const auto package = python_package(inputs.program); !package.empty()) {
+  if (const auto package = python_package(setup.program); !package.empty()) {
     const char* paths = std::getenv("PYTHONPATH");
     const std::string more = paths != nullptr && *paths != '\0' ? ":" + std::string(paths) : "";
     script.environment.emplace_back("PYTHONPATH", package.string() + more);
@@ -285,6 +275,7 @@ std::vector<std::pair<const char*, std::string*>> RunFlags::texts() {
           {"trace", &trace},
           {"speed", &speed},
           {"policy", &policy},
+          {"market", &market},
           {"notice", &notice},
           {"interface", &interface},
           {"advertise", &advertise},
@@ -293,6 +284,7 @@ std::vector<std::pair<const char*, std::string*>> RunFlags::texts() {
           {"orphan_after", &orphan_after},
           {"step_limit", &step_limit},
           {"engine", &engine},
+          {"engine_file", &engine_file},
           {"lifetime", &lifetime},
           {"notices", &notices},
           {"format_of_trace", &trace_flags.format},
@@ -320,7 +312,8 @@ Result<RunFlags> RunFlags::parse(const std::string& text, const std::string& fil
     return fail("{}: want the request of a run, format mayfly-request/1", file);
   RunFlags flags;
   for (const auto& [key, field] : flags.texts()) {
-    if (field == &flags.notices && !json.contains(key)) continue;  // of a run from before there were any
+    const bool later = field == &flags.notices || field == &flags.market || field == &flags.engine_file;
+    if (later && !json.contains(key)) continue;  // of a run from before there were any
     if (!json.contains(key) || !json[key].is_string()) return fail("{}: {}: want a text", file, key);
     *field = json[key].get<std::string>();
   }
@@ -345,33 +338,36 @@ Result<std::variant<std::unique_ptr<RunSetup>, NoPlan>> set_up(const RunFlags& f
   if (!spec) return unexpected(spec.error());
   if (const auto checked = check_spec(*spec, flags.job); !checked) return unexpected(checked.error());
   inputs.spec = *std::move(spec);
-  inputs.seed = flags.seed;
   inputs.supervised = true;
-  inputs.trust = flags.trust;
+  if (const auto chosen = choose_engine(flags, *setup); !chosen) return unexpected(chosen.error());
+  const bool slurm = setup->engine.kind == "slurm";
   auto program = train_program();
   if (!program) return unexpected(program.error());
-  inputs.program = *program;
-  if (const auto set = set_script(flags.job, inputs); !set) return unexpected(set.error());
+  setup->program = *program;
+  if (const auto set = set_script(flags.job, *setup); !set) return unexpected(set.error());
   const std::string out = flags.out.empty() ? new_directory(inputs.spec.name).string() : flags.out;
   inputs.directory = std::filesystem::absolute(directory.empty() ? std::filesystem::path(out) : directory, error);
-  auto catalog = load_catalog(find_catalog(flags.catalog));
+  auto catalog = read_catalogs(flags.catalog);
   if (!catalog) return unexpected(catalog.error());
   setup->catalog = *std::move(catalog);
 
   Question question;
   apply_job(inputs.spec, flags.job, question);
   question.request.markets.erase(Market::serverless);
+  if (const auto chosen = choose_markets(flags.market, question.request); !chosen) return unexpected(chosen.error());
   const auto cores = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
-  const int most = flags.workers.value_or(inputs.spec.most_workers.value_or(cores));
+  const int most = flags.workers.value_or(
+      inputs.spec.most_workers.value_or(inputs.spec.nodes.value_or(slurm ? kMostMachines : cores)));
   question.request.most_workers = std::min(question.request.most_workers, most);
   if (!question.profile.empty()) {
     auto profile = load_profile(question.profile);
     if (!profile) return fail("{}: profile: {}", flags.job, profile.error().message);
     setup->profile = *std::move(profile);
-    fit_to_job(inputs.spec, setup->catalog, *setup->profile);
+    fit_to_job(inputs.spec, setup->catalog, *setup->profile, question.request);
     if (inputs.spec.train->servers && setup->profile->server.type.empty())
       return fail("{}: nothing is known of the servers' machines: want a 'type' in train.servers", flags.job);
   }
+  if (slurm) limit_to_slurm(*setup, question.request);
   if (!flags.plan.empty()) {
     if (const auto read = read_plan(flags.plan, *setup); !read) return unexpected(read.error());
   } else if (flags.as.empty() && setup->profile) {
@@ -379,6 +375,14 @@ Result<std::variant<std::unique_ptr<RunSetup>, NoPlan>> set_up(const RunFlags& f
     if (!no) return unexpected(no.error());
     if (*no) return **std::move(no);
   }
+  if (slurm && inputs.roles.empty()) {
+    auto role = slurm_role(*setup, question.request.markets);
+    if (!role) return unexpected(role.error());
+    inputs.roles.assign(static_cast<std::size_t>(most), *std::move(role));
+  }
+  inputs.rents = may_rent(question.request, inputs.roles, setup->catalog);
+  if (slurm && !setup->engine.slurm.on_demand) inputs.rents = false;
+  adopt_exchange(*setup);
   if (!flags.as.empty()) {
     if (const auto read = read_as(flags, *setup); !read) return unexpected(read.error());
   }
@@ -393,15 +397,14 @@ Result<std::variant<std::unique_ptr<RunSetup>, NoPlan>> set_up(const RunFlags& f
     };
   if (const auto set = set_weather(flags, *setup); !set) return unexpected(set.error());
   if (const auto set = set_times(flags, inputs); !set) return unexpected(set.error());
-  if (flags.engine != "local" && flags.engine != "none") return fail("--engine '{}': want local or none", flags.engine);
-  inputs.starts_machines = flags.engine == "local";
   const auto metadata = metadata_service(flags.notices, endpoints_of_environment(), firmware_words());
   if (!metadata) return fail("--{}", metadata.error().message);
-  inputs.notices = name(metadata->cloud);
+  setup->notices = name(metadata->cloud);
   if (inputs.script && metadata->cloud != Cloud::none)
-    inputs.script->environment.emplace_back("MAYFLY_NOTICES", inputs.notices);
+    inputs.script->environment.emplace_back("MAYFLY_NOTICES", setup->notices);
   if (const auto set = set_servers(*setup); !set) return unexpected(set.error());
   for (MachineRole& role : inputs.roles) set_batch(*setup, role);
+  if (slurm) set_slurm_prices(*setup);
   inputs.policy = setup->profile ? PolicyName::liveput : PolicyName::ideal;
   if (!flags.policy.empty()) {
     const auto policy = policy_named(flags.policy);
@@ -422,6 +425,7 @@ Result<std::variant<std::unique_ptr<RunSetup>, NoPlan>> set_up(const RunFlags& f
         flags.interface);
   inputs.address = *address;
   if (const auto listens = listen_as(flags, inputs); !listens) return unexpected(listens.error());
+  if (const auto set = set_engine(flags, *setup); !set) return unexpected(set.error());
   if (inputs.spec.budget && !inputs.priced)
     setup->notes.push_back("nobody watches the budget: without a profile, --plan or --as nothing is known of prices");
   if (inputs.spec.deadline && !setup->profile)

@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "cli/trace_flags.h"
 #include "run/run.h"
+#include "trace/trace.h"
 
 namespace mayfly::cli {
 
@@ -19,6 +20,7 @@ struct RunFlags {
   std::string speed = "1x";
   std::string out{};
   std::string policy{};
+  std::string market{};
   std::string notice{};
   std::string interface = "lo";
   std::string advertise{};
@@ -26,7 +28,8 @@ struct RunFlags {
   std::string catalog{};
   std::string orphan_after{};
   std::string step_limit{};
-  std::string engine = "local";
+  std::string engine{};  ///< empty: as the job says, else local
+  std::string engine_file{};
   std::string lifetime{};
   std::string notices = "none";
   bool private_network = false;
@@ -46,6 +49,13 @@ struct RunFlags {
 /// Everything a run points into, and what a person should see before it starts.
 struct RunSetup {
   RunInputs inputs{};
+  EngineSpec engine{};              ///< of --engine, --engine-file and the job, one over the other
+  std::string engine_text{};        ///< of --engine-file
+  std::filesystem::path program{};  ///< mayfly-train
+  std::string notices = "none";     ///< whose metadata service the machines watch, as for `--notices`
+  std::optional<Series> weather{};  ///< machines come and go as in a trace
+  double speed = 1;                 ///< seconds of the trace per second
+  bool waits = false;               ///< it may be long until a first machine comes
   Catalog catalog{};
   std::optional<Profile> profile{};
   std::optional<Job> job{};

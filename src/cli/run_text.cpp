@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "base/how_many.h"
 #include "base/table.h"
 #include "base/text.h"
 
@@ -25,9 +26,8 @@ std::string target_words(const JobSpec& job) {
 }  // namespace
 
 std::string progress_line(const RunProgress& progress) {
-  std::string line =
-      fmt::format("step {} | loss {:.4f} | {:.0f} samples/s | {} machine{}", progress.step, progress.loss,
-                  progress.samples_per_s, progress.machines, progress.machines == 1 ? "" : "s");
+  std::string line = fmt::format("step {} | loss {:.4f} | {:.0f} samples/s | {}", progress.step, progress.loss,
+                                 progress.samples_per_s, how_many(progress.machines, "machine"));
   if (progress.target)
     line += fmt::format(" | {:.0f} %", 100.0 * static_cast<double>(progress.samples) /
                                            static_cast<double>(std::max<std::int64_t>(1, *progress.target)));

@@ -6,17 +6,29 @@
 
 namespace mayfly::cli {
 
-void fit_to_job(const JobSpec& spec, const Catalog& catalog, Profile& profile) {
+void fit_to_job(const JobSpec& spec, const Catalog& catalog, Profile& profile, PlanRequest& request) {
   if (profile.pipeline) return;
   const auto& servers = spec.train->servers;
-  profile.exchange = servers ? Exchange::server : Exchange::all_reduce;
+  const Exchange exchange = servers ? Exchange::server : Exchange::all_reduce;
+  if (profile.exchange != exchange) profile = exchanging(profile, exchange, catalog);
+  profile.sync = servers && servers->sync != ServersSpec::Sync::bsp ? Sync::asp : Sync::bsp;
+  if (profile.sync == Sync::bsp && !profile.scale_batch) profile.batch = spec.train->batch;
   if (!servers) return;
-  profile.sync = servers->sync == ServersSpec::Sync::bsp ? Sync::bsp : Sync::asp;
-  for (const std::string& type : {servers->type, profile.server.type, catalog.server_type, spec.instance_type}) {
+  request.exchanges = {Meeting::servers};
+  for (const std::string& type :
+       {servers->type, profile.server.type, catalog.server_type, spec.resources.front().instance_type}) {
     if (type.empty()) continue;
     profile.server.type = type;
     break;
   }
+}
+
+void adopt_exchange(RunSetup& setup) {
+  auto& servers = setup.inputs.spec.train->servers;
+  if (servers || !setup.profile || !setup.plan.is_object()) return;  // with --as there is no plan
+  if (setup.plan.value("exchange", "") != name(Meeting::servers)) return;
+  servers = ServersSpec{.sync = ServersSpec::Sync::bsp};
+  setup.profile = exchanging(*setup.profile, Exchange::server, setup.catalog);
 }
 
 Result<void> set_servers(RunSetup& setup) {

@@ -5,8 +5,11 @@
 // What a job's parameter servers mean for the set-up of its run.
 namespace mayfly::cli {
 
-/// A profile tells how fast machines are; how gradients meet is the job's affair.
-void fit_to_job(const JobSpec& spec, const Catalog& catalog, Profile& profile);
+/// A profile tells how fast machines are; the samples of a step, and whether servers are wanted, the job. Requires one
+/// that says how it trains.
+void fit_to_job(const JobSpec& spec, const Catalog& catalog, Profile& profile, PlanRequest& request);
+/// Where a plan chose servers for a job that names none, they are part of it from here on.
+void adopt_exchange(RunSetup& setup);
 
 /// The machines of the servers, and what they cost where machines cost something. After planning and emulation, whose
 /// slower world profile and catalogue are by then.

@@ -51,12 +51,16 @@ std::string progress_words(const RunStatus& status) {
 std::string machines_text(const RunView& view) {
   const RunStatus& status = *view.status;
   if (view.life != RunLife::running || status.machines.empty()) return {};
-  Table table({"machine", "type", "market", ">USD/h", ">since", "state", ">log", ">process"});
-  for (const MachineStatus& machine : status.machines)
+  const bool here = std::all_of(status.machines.begin(), status.machines.end(),
+                                [](const MachineStatus& machine) { return machine.pid > 0 || machine.where.empty(); });
+  Table table({"machine", "type", "market", ">USD/h", ">since", "state", ">log", here ? ">process" : "where"});
+  for (const MachineStatus& machine : status.machines) {
+    const std::string process = machine.pid > 0 ? std::to_string(machine.pid) : "-";
     table.add({machine.name.empty() ? "-" : machine.name, machine.type, machine.price.value > 0 ? machine.market : "-",
                machine.price.value > 0 ? fmt::format("{:g}", machine.price.value) : "-", whole(machine.since),
                machine.state, machine.launch >= 0 ? std::to_string(machine.launch) : "-",
-               machine.pid > 0 ? std::to_string(machine.pid) : "-"});
+               here || machine.where.empty() ? process : printable(machine.where)});
+  }
   return "\n" + table.text("  ");
 }
 

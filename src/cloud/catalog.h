@@ -23,6 +23,7 @@ struct Catalog {
   bool operator==(const Catalog&) const = default;
 
   const InstanceType* find(std::string_view name) const;
+  const Gpu* find_gpu(std::string_view model) const;
   const FunctionPlatform* find_function(std::string_view name) const;
   std::vector<std::string> type_names() const;
 };
@@ -30,8 +31,17 @@ struct Catalog {
 /// "unknown instance type 'g3.8xlrage' (did you mean 'g3.8xlarge'?)" or the type.
 Result<const InstanceType*> lookup(const Catalog& catalog, std::string_view name);
 
-Result<Catalog> parse_catalog(std::string_view text, const std::string& file);
-Result<Catalog> load_catalog(const std::filesystem::path& path);
+/// Types may name GPUs of `shared` as well as the catalogue's own; what is named is part of the result, with its
+/// sources. A catalogue may consist of GPUs alone.
+Result<Catalog> parse_catalog(std::string_view text, const std::string& file, const Catalog& shared = {});
+Result<Catalog> load_catalog(const std::filesystem::path& path, const Catalog& shared = {});
+/// Both in one. Of a type, GPU or function platform that both state, `over`'s entry stays; likewise its server. Types
+/// of `base` get `over`'s GPUs.
+Catalog merged(Catalog base, const Catalog& over);
+Source read_source(const std::string& id, Section& entry);
+/// The index of `source`, which is added unless it is there; a newcomer whose id is taken by a different source gets
+/// its date appended to it.
+std::size_t add_source(std::vector<Source>& sources, Source source);
 /// The catalogue as the YAML that parse_catalog reads.
 std::string catalog_yaml(const Catalog& catalog);
 

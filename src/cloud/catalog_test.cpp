@@ -1,5 +1,6 @@
 #include "cloud/catalog.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <map>
@@ -8,7 +9,8 @@ namespace mayfly {
 namespace {
 
 Catalog shipped(const std::string& name) {
-  auto catalog = load_catalog(std::filesystem::path(MAYFLY_SOURCE_DIR) / "data/catalogs" / (name + ".yaml"));
+  const auto data = std::filesystem::path(MAYFLY_SOURCE_DIR) / "data";
+  auto catalog = load_catalog(data / "catalogs" / (name + ".yaml"), load_catalog(data / "gpus.yaml").value());
   EXPECT_TRUE(catalog.has_value()) << catalog.error().message;
   return *catalog;
 }
@@ -45,6 +47,24 @@ TEST(DefaultCatalog, HasASourceAndADateForEveryFigureAndSpotBelowOnDemand) {
   }
 }
 
+// K80 at two clouds, P3, G3, NC and NCv3: 3 + 4 of AWS, 2 of GCP, 3 + 3 of Azure.
+TEST(DefaultCatalog, MarksRetiredTypesBySourcesThatWereRead) {
+  const auto catalog = shipped("default");
+  int retired = 0;
+  for (const auto& type : catalog.types) {
+    if (type.retired.empty()) continue;
+    ++retired;
+    const auto own = std::find_if(type.figure_sources.begin(), type.figure_sources.end(),
+                                  [](const auto& figure) { return figure.first == "retired"; });
+    ASSERT_NE(own, type.figure_sources.end()) << type.name;
+    EXPECT_FALSE(catalog.sources[own->second].recalled) << type.name;
+    EXPECT_FALSE(catalog.sources[own->second].url.empty()) << type.name;
+  }
+  EXPECT_EQ(retired, 15);
+  EXPECT_EQ(catalog.find("p3.2xlarge")->retired, "2025-12-20");
+  EXPECT_EQ(catalog.find("g4dn.xlarge")->retired, "");
+}
+
 TEST(SpotDnnCatalog, HasThePricesAndQuotasOfTheEvaluation) {
   const auto catalog = shipped("spotdnn");
   const std::vector<std::tuple<const char*, double, int>> expected{{"p3.2xlarge", .918, 2},
@@ -60,8 +80,29 @@ TEST(SpotDnnCatalog, HasThePricesAndQuotasOfTheEvaluation) {
   EXPECT_FALSE(catalog.server_charged);
 }
 
+TEST(NewerCatalogs, HavePricesThatWereReadAndGpusWithPeaks) {
+  for (const char* name : {"neoclouds", "recent", "trainium"}) {
+    const auto catalog = shipped(name);
+    for (const auto& type : catalog.types) {
+      EXPECT_TRUE(type.on_demand || type.spot) << type.name;
+      for (const auto& price : {type.on_demand, type.spot})
+        EXPECT_FALSE(price && catalog.sources[price->source].recalled) << type.name;
+      EXPECT_TRUE(!type.gpu || type.gpu->tflops_fp16) << type.name;
+      EXPECT_FALSE(type.region.empty()) << type.name;
+    }
+  }
+}
+
+TEST(NewerCatalogs, ReplaceNoMachineOfTheDefaultOne) {
+  const auto base = shipped("default");
+  for (const char* name : {"neoclouds", "recent", "trainium"}) {
+    const auto over = shipped(name);
+    EXPECT_EQ(merged(base, over).types.size(), base.types.size() + over.types.size()) << name;
+  }
+}
+
 TEST(Catalogs, SurviveBeingWrittenAndRead) {
-  for (const char* name : {"default", "spotdnn"}) {
+  for (const char* name : {"default", "neoclouds", "recent", "spotdnn", "trainium"}) {
     const auto catalog = shipped(name);
     const auto again = parse_catalog(catalog_yaml(catalog), "again.yaml");
     ASSERT_TRUE(again.has_value()) << again.error().message;
@@ -72,6 +113,28 @@ TEST(Catalogs, SurviveBeingWrittenAndRead) {
     EXPECT_EQ(again->functions, catalog.functions);
     EXPECT_EQ(again->server_type, catalog.server_type);
   }
+}
+
+// What one file says of a GPU holds for types that were read before, and those that follow may name it.
+TEST(Catalogs, OfGpusAloneServeTheTypesOfOthers) {
+  const auto of_gpu = [](double memory) {
+    return fmt::format(
+        "format: mayfly-catalog/1\nname: g\nsources: {{s: {{title: t, date: 2024-01-01}}}}\n"
+        "gpus: {{X: {{memory_gib: {}, source: s}}}}\n",
+        memory);
+  };
+  const std::string text =
+      "format: mayfly-catalog/1\nname: c\nsources: {z: {title: t2, date: 2025-01-01}}\n"
+      "types: {a: {cloud: c, gpu: X, gpu_count: 1, vcpus: 1, memory_gib: 1, source: z}}\n";
+  const auto first = parse_catalog(of_gpu(16), "g.yaml"), second = parse_catalog(of_gpu(24), "h.yaml");
+  ASSERT_TRUE(first && second);
+  const auto types = parse_catalog(text, "c.yaml", *first);
+  ASSERT_TRUE(types) << types.error().message;
+  EXPECT_EQ(types->find("a")->gpu->memory_gib, 16);
+  const Catalog both = merged(*types, *second);
+  EXPECT_EQ(both.find("a")->gpu->memory_gib, 24);
+  EXPECT_EQ(both.sources[both.find("a")->gpu->source].title, "t");
+  EXPECT_EQ(both.sources[both.find("a")->source].title, "t2");
 }
 
 std::string with_type(const std::string& entry) {
@@ -91,6 +154,8 @@ TEST(Catalogs, SayWhatIsWrong) {
       {"format: mayfly-catalog/1\nname: c\nsources: {s: {title: t, date: yesterday}}\ntypes: {}\n",
        "c.yaml:3: sources.s.date: date 'yesterday': want YYYY-MM-DD"},
       {"format: mayfly-catalog/1\nname: c\nsources: {}\ntypes: {}\n", "c.yaml: no types and no functions"},
+      {with_type("{cloud: aws, vcpus: 1, memory_gib: 1, source: s}") + "  " + std::string(201, 'b') + ": {}\n",
+       "c.yaml:5: types: a name of 201 bytes, want at most 200, none of them a control character"},
   };
   for (const auto& [text, message] : wrong) {
     const auto catalog = parse_catalog(text, "c.yaml");

@@ -30,6 +30,23 @@ std::string figure_sources_yaml(const Catalog& catalog, const std::vector<std::p
   return out;
 }
 
+std::string measured_yaml(const Catalog& catalog, const GpuMeasured& measured) {
+  std::string out = "    measured:\n";
+  const auto figure = [&](std::string_view key, const std::optional<double>& value) {
+    if (value) out += fmt::format("      {}: {}\n", key, *value);
+  };
+  const auto count = [&](std::string_view key, int value) {
+    if (value > 0) out += fmt::format("      {}: {}\n", key, value);
+  };
+  figure("half", measured.half);
+  figure("full", measured.full);
+  count("half_networks", measured.half_networks);
+  count("full_networks", measured.full_networks);
+  figure("tuned", measured.tuned);
+  figure("tuned_fp8", measured.tuned_fp8);
+  return out + fmt::format("      source: {}\n", in_quotes(catalog.sources[measured.source].id));
+}
+
 std::string type_yaml(const Catalog& catalog, const InstanceType& type) {
   std::string out = fmt::format("  {}:\n    cloud: {}\n", in_quotes(type.name), in_quotes(type.cloud));
   const auto line = [&](std::string_view key, auto value) { out += fmt::format("    {}: {}\n", key, value); };
@@ -42,8 +59,12 @@ std::string type_yaml(const Catalog& catalog, const InstanceType& type) {
   line("memory_gib", type.memory_gib);
   if (type.network) line("network_gbps", type.network->value * 8 / 1e9);
   if (type.network_burst) line("network_burst_gbps", type.network_burst->value * 8 / 1e9);
+  if (type.fabric) line("fabric", name(*type.fabric));
+  if (type.fabric_rate) line("fabric_gbps", type.fabric_rate->value * 8 / 1e9);
   if (type.pcie) line("pcie_gb_per_s", type.pcie->value / 1e9);
   if (type.nvlink) line("nvlink_gb_per_s", type.nvlink->value / 1e9);
+  if (type.peer_to_peer) line("peer_to_peer", *type.peer_to_peer);
+  if (!type.retired.empty()) line("retired", type.retired);
   line("source", in_quotes(catalog.sources[type.source].id));
   out += figure_sources_yaml(catalog, type.figure_sources);
   out += price_yaml(catalog, "on_demand", type.on_demand, 4);
@@ -74,8 +95,22 @@ std::string catalog_yaml(const Catalog& catalog) {
   if (!catalog.gpus.empty()) out += "gpus:\n";
   for (const auto& gpu : catalog.gpus) {
     out += fmt::format("  {}:\n    memory_gib: {}\n", in_quotes(gpu.model), gpu.memory_gib);
-    if (gpu.tflops_fp32) out += fmt::format("    tflops_fp32: {}\n", *gpu.tflops_fp32);
-    if (gpu.tflops_fp16) out += fmt::format("    tflops_fp16: {}\n", *gpu.tflops_fp16);
+    if (!gpu.architecture.empty()) out += fmt::format("    architecture: {}\n", in_quotes(gpu.architecture));
+    const auto figure = [&](std::string_view key, const std::optional<double>& value) {
+      if (value) out += fmt::format("    {}: {}\n", key, *value);
+    };
+    const auto rate = [&](std::string_view key, const std::optional<BytesPerSecond>& value) {
+      if (value) figure(key, value->value / 1e9);
+    };
+    figure("tflops_fp32", gpu.tflops_fp32);
+    figure("tflops_tf32", gpu.tflops_tf32);
+    figure("tflops_fp16", gpu.tflops_fp16);
+    figure("tflops_fp8", gpu.tflops_fp8);
+    rate("memory_gb_per_s", gpu.memory_rate);
+    rate("nvlink_gb_per_s", gpu.nvlink);
+    figure("l2_mb", gpu.l2_mb);
+    figure("power_w", gpu.power_w);
+    if (gpu.measured) out += measured_yaml(catalog, *gpu.measured);
     out += fmt::format("    source: {}\n", in_quotes(catalog.sources[gpu.source].id));
   }
   out += catalog.types.empty() ? "types: {}\n" : "types:\n";

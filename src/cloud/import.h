@@ -14,7 +14,7 @@ namespace mayfly {
 struct ImportOptions {
   std::string name{};
   std::string date{};   ///< ISO day of the prices
-  std::string cloud{};  ///< aws, gcp or azure
+  std::string cloud{};  ///< one of SkyPilot's: skypilot_cloud.h
 };
 
 struct Imported {
@@ -23,13 +23,15 @@ struct Imported {
 };
 
 /// SkyPilot's catalogue CSV. Columns are found by name, whatever their order and case; InstanceType and Price must be
-/// there. A type's own prices are the cheapest of all its rows and its region is where the on-demand price is from (the
-/// spot price where there is no other), so the two may be of different regions; every row with a zone and a price is
-/// one ZonePrice. Figures the CSV does not have (network, PCIe, TFLOPS, quotas; GPU memory on Azure) are taken from
-/// `known`, with their sources, where it has the type or the GPU, and are absent otherwise. A type is skipped, and a
-/// note says so, where it has no price, no whole GPUs, GPUs of unknown memory, or GPUs that its price leaves out: GCP
-/// states those in rows of their own, which are not added up here. The first row that cannot be read is an error
-/// "file:line: column ...".
+/// there. A type's own prices are the cheapest of all its rows, where 0 is no offer; its region and figures are those
+/// of the row with the on-demand price (the spot price where there is no other), so the two prices may be of different
+/// regions; every row with a zone and a price is one ZonePrice. A GPU is the one of `known` that its name, its memory
+/// and, where the name leaves it open, the type's name mean. Its memory is read in the unit in which it is that GPU's:
+/// files have MiB, GiB, and that of all GPUs together. Figures the CSV does not have (network, PCIe, TFLOPS, quotas)
+/// are taken from `known`, with their sources, where it has the type or the GPU, and are absent otherwise. A type is
+/// skipped, and a note says so, where it has no price, no whole GPUs or vCPUs, GPUs of unknown memory, or GPUs that its
+/// price leaves out: GCP states those in rows of their own, which are not added up here. The first row that cannot be
+/// read, or whose GPU has less than 1 GiB or more than 1 TiB in every unit, is an error "file:line: column ...".
 Result<Imported> import_skypilot(std::string_view csv, const std::string& file, const Catalog& known,
                                  const ImportOptions& options);
 
@@ -38,9 +40,6 @@ Result<Imported> import_skypilot(std::string_view csv, const std::string& file, 
 /// the history does not mention, other zones of the same type included, stays as it was, with its own source.
 Result<Imported> import_spot_history(std::string_view json, const std::string& file, Catalog known);
 
-/// For the importers. The index of `source`, which is added unless it is there; a newcomer whose id is taken by a
-/// different source gets its date appended to it.
-std::size_t add_source(std::vector<Source>& sources, Source source);
 /// For the importers. "types skipped (165): L4 (5), T4 (120), V100 (40)"; of many names only the first.
 std::string count_note(std::string_view what, const std::map<std::string, int>& counts);
 

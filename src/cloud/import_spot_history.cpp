@@ -9,18 +9,6 @@
 
 namespace mayfly {
 
-std::size_t add_source(std::vector<Source>& sources, Source source) {
-  const auto taken = [&] {
-    return std::any_of(sources.begin(), sources.end(), [&](const Source& other) { return other.id == source.id; });
-  };
-  if (const auto same = std::find(sources.begin(), sources.end(), source); same != sources.end()) {
-    return static_cast<std::size_t>(same - sources.begin());
-  }
-  while (taken()) source.id += "-" + source.date;
-  sources.push_back(std::move(source));
-  return sources.size() - 1;
-}
-
 std::string count_note(std::string_view what, const std::map<std::string, int>& counts) {
   constexpr std::size_t kMost = 8;
   std::string names;
@@ -75,7 +63,10 @@ class RecordReader {
     if (at == record_.end()) return reject(key, "nothing", wanted), std::string();
     // Not the value itself: writing out a deeply nested one would recurse as deeply.
     if (!at->is_string()) return reject(key, at->type_name(), wanted), std::string();
-    if (at->get_ref<const std::string&>().empty()) reject(key, "''", wanted);
+    const auto& seen = at->get_ref<const std::string&>();
+    if (seen.empty()) reject(key, "''", wanted);
+    if (!is_name(seen))
+      reject(key, fmt::format("'{}'", printable(seen)), fmt::format("{} without control characters", wanted));
     return at->get<std::string>();
   }
 

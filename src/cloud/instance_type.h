@@ -34,15 +34,40 @@ struct Price {
   bool operator==(const Price&) const = default;
 };
 
-/// Peak figures are the vendor's, per GPU, dense.
+/// What was measured on a GPU beyond its peaks: docs/models.md#gpus.
+struct GpuMeasured {
+  std::optional<double> half{};  ///< speed against what the peaks let expect, with half precision
+  std::optional<double> full{};  ///< with 32 bits
+  int half_networks = 0;         ///< that it was measured on
+  int full_networks = 0;
+  std::optional<double> tuned{};  ///< share of its peak that tuned products of matrices reach
+  std::optional<double> tuned_fp8{};
+  std::size_t source = 0;
+  bool operator==(const GpuMeasured&) const = default;
+};
+
+/// A GPU or another accelerator. Peak figures are the vendor's, of one: products of dense matrices. What it does not
+/// have, or what is not known of it, is absent.
 struct Gpu {
   std::string model{};
+  std::string architecture{};  ///< "hopper"; may be empty
   double memory_gib = 0;
   std::optional<double> tflops_fp32{};
-  std::optional<double> tflops_fp16{};
+  std::optional<double> tflops_tf32{};
+  std::optional<double> tflops_fp16{};  ///< fp16 and bf16, summed in fp32
+  std::optional<double> tflops_fp8{};
+  std::optional<BytesPerSecond> memory_rate{};  ///< of its own memory
+  std::optional<BytesPerSecond> nvlink{};       ///< one way, all its links together
+  std::optional<double> l2_mb{};                ///< second-level cache
+  std::optional<double> power_w{};
+  std::optional<GpuMeasured> measured{};
   std::size_t source = 0;
   bool operator==(const Gpu&) const = default;
 };
+
+/// What machines of one kind are connected by. Of plain Ethernet, TCP is what a ring gets.
+enum class Fabric { ethernet, roce, efa, infiniband };
+std::string_view name(Fabric fabric);
 
 /// A zone that prices a type differently, or limits it.
 struct ZonePrice {
@@ -64,12 +89,16 @@ struct InstanceType {
   double memory_gib = 0;
   std::optional<BytesPerSecond> network{};        ///< sustained, one direction
   std::optional<BytesPerSecond> network_burst{};  ///< the provider's "up to"
+  std::optional<Fabric> fabric{};                 ///< absent: not known to be better than Ethernet
+  std::optional<BytesPerSecond> fabric_rate{};    ///< all its adapters, one direction; absent: `network`
   std::optional<BytesPerSecond> pcie{};           ///< per GPU, one way
-  std::optional<BytesPerSecond> nvlink{};         ///< per GPU
+  std::optional<BytesPerSecond> nvlink{};         ///< per GPU, one way
+  std::optional<bool> peer_to_peer{};             ///< its GPUs reach each other's memory over PCIe
   std::optional<Price> on_demand{};
   std::optional<Price> spot{};
   std::optional<int> quota{};
   std::vector<ZonePrice> zones{};
+  std::string retired{};  ///< the day on which the cloud retires it (YYYY-MM-DD); empty: none is known
   std::size_t source = 0;
   std::vector<std::pair<std::string, std::size_t>> figure_sources{};  ///< figures whose source is another
   bool operator==(const InstanceType&) const = default;

@@ -278,6 +278,7 @@ void Controller::decide(Seconds now) {
   forget_old_orders(now);
   const Decision decision = policy_->decide(situation(now));
   again_ = decision.again;
+  if (!decision.warning.empty()) command(now, Warn{decision.warning});
   const int before = known_;
   int lost = known_lost_;
   for (const Want& want : decision.wants) lost += hold(now, want, decision.reason);

@@ -292,6 +292,22 @@ TEST(Controller, APromiseByADeadlineIsLookedAtWithoutAnyMachine) {
   EXPECT_TRUE(patient.tell(0, Tick{}).empty());
 }
 
+TEST(Controller, WhatThePolicyWarnsOfIsToldAndInTheJournal) {
+  Controller controller(four_wide(),
+                        make_policy(PolicyName::deadline, four_wide(), half_a_minute(),
+                                    {.most_machines = 4, .offers = {{.market = Market::on_demand, .limit = 0}}}),
+                        {.promise = {.samples = 40'000, .deadline = Seconds(1700)}});
+  controller.keep_journal(true);
+  const Reaction reaction = controller.step(Seconds(0), Tick{});
+  EXPECT_TRUE(of_kind<Acquire>(reaction.commands).empty());
+  const auto warned = of_kind<Warn>(reaction.commands);
+  ASSERT_EQ(warned.size(), 1u);
+  EXPECT_EQ(warned[0].what, "only machines nobody takes will do: 0 % done at 0 % of the time");
+  ASSERT_EQ(reaction.records.size(), 2u);
+  EXPECT_EQ(reaction.records[1],
+            R"({"t_s":0.0,"command":"warn","what":"only machines nobody takes will do: 0 % done at 0 % of the time"})");
+}
+
 TEST(Controller, AfterTheEndMachinesAreSentBackAndNothingElse) {
   Driven driven(PolicyName::reactive, {.promise = {.samples = 10}});
   driven.tell(0, spot(1));
@@ -358,6 +374,7 @@ TEST(JournalLine, OfAnEventIsReadBackToTheLastBit) {
                                   StateLost{3},
                                   Priced{"t", "z", {2.5}},
                                   Priced{"t", "", {2.5}, Market::on_demand},
+                                  Charged{"t", "z", {0.1}, Market::spot, Seconds(0.7)},
                                   Expected{Seconds(1e9 + 1e-6)},
                                   Estimated{1e9 / 7},
                                   Measured{0.1 + 0.2},

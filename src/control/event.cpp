@@ -48,7 +48,8 @@ struct EventJson {
     return json;
   }
   Json operator()(const Charged& e) const {
-    return {{"event", "charged"}, {"type", e.type}, {"zone", e.zone}, {"cost_usd", e.cost.value}};
+    return {{"event", "charged"},       {"type", e.type},           {"zone", e.zone},
+            {"cost_usd", e.cost.value}, {"market", name(e.market)}, {"time_s", e.time.count()}};
   }
   Json operator()(const Expected& e) const { return {{"event", "expected"}, {"ready_s", e.ready.count()}}; }
   Json operator()(const Estimated& e) const { return {{"event", "estimated"}, {"samples", e.samples}}; }
@@ -80,6 +81,7 @@ struct CommandJson {
   }
   Json operator()(const Checkpoint&) const { return {{"command", "checkpoint"}}; }
   Json operator()(const Finish& c) const { return {{"command", "finish"}, {"why", name(c.why)}}; }
+  Json operator()(const Warn& c) const { return {{"command", "warn"}, {"what", c.what}}; }
   Json operator()(const Wake& c) const { return {{"command", "wake"}, {"at_s", c.at.count()}}; }
 };
 
@@ -157,7 +159,11 @@ std::optional<TimedEvent> event_in(std::string_view journal_line) {
                                   .price = {fields.value("usd_per_hour")},
                                   .market = fields.text("market").empty() ? Market::spot : fields.market()}};
   if (word == "charged")
-    return TimedEvent{now, Charged{fields.text("type"), fields.text("zone"), {fields.value("cost_usd")}}};
+    return TimedEvent{now, Charged{.type = fields.text("type"),
+                                   .zone = fields.text("zone"),
+                                   .cost = {fields.value("cost_usd")},
+                                   .market = fields.market(),
+                                   .time = Seconds(fields.value("time_s"))}};
   if (word == "expected") return TimedEvent{now, Expected{Seconds(fields.value("ready_s"))}};
   if (word == "estimated") return TimedEvent{now, Estimated{fields.value("samples")}};
   if (word == "measured") return TimedEvent{now, Measured{fields.value("ratio")}};

@@ -82,6 +82,8 @@ struct Charged {
   std::string type{};
   std::string zone{};
   Usd cost{};
+  Market market = Market::on_demand;
+  Seconds time{0};  ///< that it was paid for
   bool operator==(const Charged&) const = default;
 };
 /// The change under way will be over by then, as far as its workers can tell.
@@ -163,12 +165,17 @@ struct Finish {
   Why why = Why::target;
   bool operator==(const Finish&) const = default;
 };
+/// For a person: the promise is in danger, and nothing that may be done about it helps.
+struct Warn {
+  std::string what{};
+  bool operator==(const Warn&) const = default;
+};
 /// Send a Tick at that time; a later Wake replaces an earlier one.
 struct Wake {
   Seconds at{};
   bool operator==(const Wake&) const = default;
 };
-using Command = std::variant<Acquire, Release, Assign, Pause, Drain, Checkpoint, Finish, Wake>;
+using Command = std::variant<Acquire, Release, Assign, Pause, Drain, Checkpoint, Finish, Warn, Wake>;
 
 std::string_view name(Finish::Why why);
 

@@ -50,6 +50,9 @@ Result<Shapes> data_parallel_shapes(const Profile& profile, const std::vector<Ma
     }
     shapes.push_back({n, 1});
     speeds.push_back(cluster_speed(Predictor::queue, workload, groups, servers).samples_per_s);
+    if (speeds.back() <= 0)
+      return fail("profile '{}' on {} machines: the network between machines of {} is not known", profile.name, n,
+                  mix.front().type);
   }
   return Shapes(std::move(shapes), std::move(speeds));
 }

@@ -68,6 +68,7 @@ struct Decision {
   std::vector<Want> wants{};       ///< of kinds that are not named everything stays as it is
   std::optional<Seconds> again{};  ///< ask again at this time, whatever happens
   std::string reason{};
+  std::string warning{};  ///< the promise is in danger, and nothing may be ordered that would keep it
 };
 
 /// One strategy. Knows the past it has been shown and nothing else.
@@ -90,7 +91,8 @@ struct PolicyOptions {
   Seconds check{300};
   /// From the order of a machine on demand to its first step.
   Seconds start{300};
-  /// With a deadline: machines on demand that may be ordered. Empty: of the kind there is.
+  /// With a deadline: machines on demand that may be ordered. Empty: of the kind there is. None where all have a limit
+  /// of 0.
   std::vector<Offer> offers{};
 };
 

@@ -159,6 +159,8 @@ struct Offered {
                    .deadline = Seconds(10000)};
 };
 
+Shape table_shape(const Offered& offered, const Decision& decision) { return offered.table.shape(decision); }
+
 TEST(Deadline, OrdersTheCheapestKindsUpToTheirLimits) {
   const Offered offered;
   EXPECT_EQ(offered.policy->decide(offered.behind).wants, (std::vector<Want>{{offered.cheap, 1}, {offered.dear, 1}}));
@@ -178,6 +180,28 @@ TEST(Deadline, GivesTheDearestKindBackFirst) {
   offered.behind.holdings.push_back({.kind = offered.dear, .usable = 2, .price = {3.06}});
   offered.behind.holdings.push_back({.kind = offered.cheap, .usable = 1, .price = {2.5}});
   EXPECT_EQ(offered.policy->decide(offered.behind).wants, (std::vector<Want>{{offered.cheap, 1}, {offered.dear, 1}}));
+}
+
+// Behind, and nothing may be ordered: nothing is, and it is said, once until it is not so any more.
+TEST(Deadline, SaysSoWhereNoMachineOnDemandMayBeOrdered) {
+  for (const PolicyName name : {PolicyName::deadline, PolicyName::liveput}) {
+    Offered offered;
+    const auto policy =
+        make_policy(name, offered.table.shapes, offered.table.costs,
+                    {.most_machines = 4, .offers = {{.type = "p3.2xlarge", .market = Market::on_demand, .limit = 0}}});
+    offered.behind.now = Seconds(6500);
+    const Decision first = policy->decide(offered.behind);
+    EXPECT_EQ(on_demand(first), 0);
+    EXPECT_TRUE(first.warning.ends_with("10 % done at 65 % of the time")) << first.warning;
+    EXPECT_EQ(table_shape(offered, first), (Shape{1, 1})) << "what there is trains on";
+    EXPECT_EQ(policy->decide(offered.behind).warning, "");
+    Situation ahead = offered.behind;
+    ahead.done = 90'000;
+    EXPECT_EQ(policy->decide(ahead).warning, "");
+    EXPECT_NE(policy->decide(offered.behind).warning, "");
+  }
+  Offered offered;
+  EXPECT_EQ(offered.policy->decide(offered.behind).warning, "") << "what is short is ordered";
 }
 
 // 3,000 samples are 97 s of the fastest shape with its reserve; a machine ordered now may need ten minutes to start.

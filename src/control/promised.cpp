@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
+#include <utility>
 
 namespace mayfly {
 namespace {
@@ -40,7 +42,10 @@ class Promised : public Policy {
     const Room room = room_of(s);
     const Wanted wanted = wanted_of(s, room);
     std::vector<Want> wants = dealt_out(s, wanted.on_demand);
-    const bool orders = wanted.on_demand > s.usable(Market::on_demand) + s.ordered(Market::on_demand);
+    const int dealt = std::accumulate(wants.begin(), wants.end(), 0, [](int sum, const Want& want) {
+      return sum + (want.kind.market == Market::on_demand ? want.count : 0);
+    });
+    const bool orders = dealt > s.usable(Market::on_demand) + s.ordered(Market::on_demand);
     if (orders) awaited_ = s.now + options_.start;
     const bool all_here = s.usable(Market::on_demand) >= room.machines;
     if (wanted.sealed && (orders || all_here)) give_back_spot(s, wants);
@@ -49,6 +54,8 @@ class Promised : public Policy {
     if (left_to_do(s)) steer(s, after, room, wanted, decision);
     decision.wants = std::move(wants);
     if (!wanted.reason.empty()) decision.reason = wanted.reason;
+    const bool was_short = std::exchange(short_, dealt < wanted.on_demand);
+    if (short_ && !was_short) decision.warning = wanted.reason;
     const Seconds check = waits(s, room) ? awaited_ : s.now + options_.check;
     decision.again = decision.again ? std::min(*decision.again, check) : check;
     return decision;
@@ -313,7 +320,8 @@ class Promised : public Policy {
   PolicyOptions options_;
   TopUp when_;
   std::unique_ptr<Policy> inner_;
-  Seconds awaited_{};  ///< by then the machines ordered last should be here
+  bool short_ = false;  ///< more are wanted than may be ordered
+  Seconds awaited_{};   ///< by then the machines ordered last should be here
 };
 
 }  // namespace

@@ -45,7 +45,7 @@ std::vector<fs::path> entries_of(const fs::path& directory) {
   return entries;
 }
 
-int opened(const fs::path& folder) { return ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC); }
+int opened(const fs::path& path) { return ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC); }
 
 /// File by file: anything that came in meanwhile keeps the folder alive.
 void remove_ours(const fs::path& folder) {
@@ -124,10 +124,15 @@ void remove_checkpoint(const fs::path& checkpoint) {
 void remove_leftovers(const fs::path& directory) {
   for (const fs::path& entry : entries_of(directory)) {
     const std::string name = entry.filename().string();
-    if (!name.starts_with(kHidden) || !name.ends_with(kPartial) || !is_ours(entry)) continue;
-    const int lock = opened(entry);
+    if (!name.ends_with(kPartial)) continue;
+    std::error_code error;
+    const bool folder = name.starts_with(kHidden) && is_ours(entry);
+    const bool network = name.starts_with(kNetworkFile) && fs::is_regular_file(fs::symlink_status(entry, error));
+    const int lock = folder || network ? opened(entry) : -1;
     if (lock < 0) continue;
-    if (::flock(lock, LOCK_EX | LOCK_NB) == 0) remove_ours(entry);
+    const bool nobody_writes = ::flock(lock, LOCK_EX | LOCK_NB) == 0;
+    if (nobody_writes && folder) remove_ours(entry);
+    if (nobody_writes && network) fs::remove(entry, error);
     ::close(lock);
   }
 }

@@ -12,6 +12,8 @@
 namespace mayfly {
 
 inline constexpr std::string_view kModelFile = "model.safetensors";
+/// Beside the checkpoints, of a script's network whose state is with servers.
+inline constexpr std::string_view kNetworkFile = "network.safetensors";
 inline constexpr std::string_view kOptimiserFile = "optimizer.safetensors";
 inline constexpr std::string_view kStateFile = "trainer_state.json";
 /// In the folder of a run's checkpoints: whose it is.
@@ -50,7 +52,7 @@ class WorkFolder {
 
 /// Under a hidden name first, so that a crash leaves no half of it under its own. Requires is_ours().
 void remove_checkpoint(const std::filesystem::path& checkpoint);
-/// Work folders that no process is writing.
+/// Work folders, and halves of a network's description, that no process is writing.
 void remove_leftovers(const std::filesystem::path& directory);
 
 }  // namespace mayfly

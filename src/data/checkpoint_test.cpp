@@ -1,7 +1,9 @@
 #include "data/checkpoint.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
 
 #include <cmath>
 #include <limits>
@@ -89,6 +91,15 @@ TEST_F(Checkpoints, AnyFlippedByteOfTheStateIsFound) {
     EXPECT_FALSE(parse_state(text, "f")) << text;
     EXPECT_FALSE(parse_state(whole.substr(0, i), "f")) << i;
   }
+}
+
+TEST_F(Checkpoints, NamesOfFilesDoNotTellTheFormat) {
+  TrainerState state = state_at(3);
+  state.job = "mayfly-checkpoint/1";
+  const auto read =
+      parse_state(state_text({.state = state, .files = {{"a mayfly-checkpoint/1.safetensors", {7, 9}}}}), "f");
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(read->state.job, state.job);
 }
 
 TEST_F(Checkpoints, AnotherFormatIsRefusedByName) {
@@ -206,10 +217,15 @@ TEST_F(Checkpoints, AFolderInThePlaceOfTheLinkIsLeftAlone) {
 TEST_F(Checkpoints, LeftoversGoButNotAWriteUnderWay) {
   fs::create_directory(at_ / ".checkpoint-7.123-1.partial");
   ASSERT_TRUE(save_text(at_ / ".checkpoint-7.123-1.partial" / "model.safetensors", "half"));
+  ASSERT_TRUE(save_text(at_ / "network.safetensors.123.partial", "half"));
+  ASSERT_TRUE(save_text(at_ / "network.safetensors.124.partial", "half"));
+  const OpenFile writer(::open((at_ / "network.safetensors.124.partial").c_str(), O_RDONLY | O_CLOEXEC));
+  ASSERT_EQ(::flock(writer.descriptor(), LOCK_EX), 0);
   const auto under_way = WorkFolder::create(at_, 8);
   ASSERT_TRUE(under_way);
   ASSERT_TRUE(publish_checkpoint(at_, written(at_, 6), 3));
-  EXPECT_THAT(names_in(at_), ElementsAre(under_way->path().filename().string(), "checkpoint-6", "latest"));
+  EXPECT_THAT(names_in(at_), ElementsAre(under_way->path().filename().string(), "checkpoint-6", "latest",
+                                         "network.safetensors.124.partial"));
 }
 
 TEST_F(Checkpoints, TheSameStepIsReplaced) {

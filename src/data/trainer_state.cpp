@@ -1,5 +1,6 @@
 #include "data/trainer_state.h"
 
+#include <algorithm>
 #include <charconv>
 #include <limits>
 
@@ -89,9 +90,10 @@ std::string state_text(const StateFile& content) {
 
 Result<StateFile> parse_state(std::string_view text, const std::string& file) {
   const auto seal = text.rfind(kSeal);
-  // Another format may be sealed otherwise; what it is comes first.
-  const bool older = text.find(kOlderFormat) != std::string_view::npos;
-  const bool ours = older || text.find(kFormat) != std::string_view::npos;
+  // Another format may be sealed otherwise; what it is comes first, and names of files may hold anything.
+  const auto named = text.substr(std::min(text.find("mayfly-checkpoint/"), text.size()));
+  const bool older = named.starts_with(kOlderFormat);
+  const bool ours = older || named.starts_with(kFormat);
   if (ours && (seal == std::string_view::npos ||
                text.substr(seal) != fmt::format("{}{}\"\n}}\n", kSeal, hex(xxh3_of(text.substr(0, seal))))))
     return fail("{}: damaged: its checksum does not fit", file);

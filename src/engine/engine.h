@@ -2,7 +2,9 @@
 
 #include <sys/types.h>
 
+#include <filesystem>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -12,6 +14,8 @@
 #include "engine/role.h"
 
 namespace mayfly {
+
+class Loop;
 
 /// One machine that a run wants. Launches are numbered over the whole run, and no number is used again: it is the
 /// machine's name (RUN-LAUNCH) wherever machines have names.
@@ -73,6 +77,8 @@ class Engine {
     std::function<void(const Sighting&)> seen{};
     /// What a machine of a kind costs from now on, where the engine hears of prices; likewise, and may repeat itself.
     std::function<void(const MachineKind&, UsdPerHour)> priced{};
+    /// Something that a person should know of machines that are waited for; likewise.
+    std::function<void(const std::string&)> said{};
   };
   virtual ~Engine() = default;
 
@@ -91,7 +97,25 @@ class Engine {
   virtual std::string tail(int launch) const = 0;
   /// Ends everything of this run, however it came.
   virtual void sweep() = 0;
+  /// The run is over: returns when all that was asked for is done or has failed, which may take seconds.
+  virtual void finish() = 0;
   virtual Expectation expected(const MachineRole& role) const = 0;
+};
+
+/// What machines have to know of their run; known once its controller listens.
+struct RunTerms {
+  std::string run{};   ///< its tag; no other run has it
+  std::string join{};  ///< HOST:PORT of the controller
+  std::string token{};
+  std::filesystem::path directory{};  ///< of the run: `token` and `logs` lie in it
+  std::function<Seconds()> now{};     ///< the run's time, which a resumed run does not start at 0
+};
+
+/// An engine that was chosen, and can be started when the run is there.
+struct EngineChoice {
+  /// As Engine::expected(), before there is one.
+  std::function<Expectation(const MachineRole&)> expected{};
+  std::function<std::unique_ptr<Engine>(Loop&, const RunTerms&, Engine::Calls)> start{};
 };
 
 }  // namespace mayfly

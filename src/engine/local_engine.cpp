@@ -86,6 +86,24 @@ LocalEngine::LocalEngine(Loop& loop, Options options, Calls calls)
   schedule_weather();
 }
 
+EngineChoice LocalEngine::choice(Options options) {
+  EngineChoice chosen;
+  chosen.expected = [script = options.script.has_value(), notice = options.notice](const MachineRole& role) {
+    return usual(role, script, notice);
+  };
+  chosen.start = [options = std::move(options)](Loop& loop, const RunTerms& terms, Calls calls) {
+    Options own = options;
+    own.run = terms.run;
+    own.arguments.insert(own.arguments.begin(), {"--join", terms.join});
+    own.join = terms.join;
+    own.logs = terms.directory / "logs";
+    own.token = terms.token;
+    own.now = terms.now;
+    return std::make_unique<LocalEngine>(loop, std::move(own), std::move(calls));
+  };
+  return chosen;
+}
+
 std::filesystem::path LocalEngine::log(int launch) const {
   return options_.logs / fmt::format("worker-{}.log", launch);
 }

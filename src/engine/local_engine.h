@@ -8,22 +8,15 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "base/rng.h"
 #include "engine/engine.h"
+#include "engine/script_command.h"
 #include "trace/trace.h"
 #include "wire/loop.h"
 
 namespace mayfly {
-
-/// What workers run in place of mayfly-train: the job's own program. docs/python.md
-struct ScriptCommand {
-  std::string text{};                 ///< for the shell
-  std::filesystem::path directory{};  ///< to run in
-  std::vector<std::pair<std::string, std::string>> environment{};
-};
 
 /// Machines as processes of this computer. Each carries the run's tag and its launch in its environment
 /// (engine/tagged.h), by which adopt() finds it again, and what it has started is ended with it.
@@ -49,6 +42,8 @@ class LocalEngine final : public Engine {
     std::uint64_t seed = 1;           ///< of who is taken
   };
   LocalEngine(Loop& loop, Options options, Calls calls);
+  /// What the run's terms say is filled in when it starts; `arguments` are those beside --join.
+  static EngineChoice choice(Options options);
 
   void order(std::span<const Order> orders) override;
   void tell(int launch) override;
@@ -57,6 +52,7 @@ class LocalEngine final : public Engine {
   void adopt(std::span<const Order> kept) override;
   std::string tail(int launch) const override;
   void sweep() override;
+  void finish() override {}  // whatever is asked for is done at once
   Expectation expected(const MachineRole& role) const override;
 
   /// What it expects of machines of this role, before there is an engine.

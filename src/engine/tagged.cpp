@@ -4,8 +4,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <thread>
 
 #include "base/file.h"
 #include "base/text.h"
@@ -18,6 +20,20 @@ namespace {
 constexpr const char* kMachine = "MAYFLY_MACHINE";
 /// Its own number: what it starts has inherited another's.
 constexpr const char* kMachinePid = "MAYFLY_MACHINE_PID";
+
+/// Empty for who has none, or is not ours to look at. In the middle of an exec a process shows none for a moment.
+std::string environment_of(const std::filesystem::path& process) {
+  constexpr int kLooks = 10;
+  std::error_code error;
+  for (int look = 0; look < kLooks; ++look) {
+    const auto text = load_text(process / "environ");
+    if (!text || !text->empty()) return text.value_or("");
+    // The kernel's own have no program, nor have the dead.
+    if (std::filesystem::read_symlink(process / "exe", error).empty()) return "";
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return "";
+}
 
 }  // namespace
 
@@ -32,9 +48,9 @@ std::vector<Tagged> tagged(const std::string& run) {
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
     const auto pid = parse_integer(entry.path().filename().string());
-    const auto text = pid ? load_text(entry.path() / "environ") : std::string();
-    if (!text || text->empty()) continue;
-    const auto words = split(*text, '\0');
+    const std::string text = pid ? environment_of(entry.path()) : "";
+    if (text.empty()) continue;
+    const auto words = split(text, '\0');
     const bool machine = std::ranges::find(words, fmt::format("{}={}", kMachinePid, *pid)) != words.end();
     for (const std::string_view word : words) {
       if (!word.starts_with(wanted)) continue;

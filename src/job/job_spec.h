@@ -9,9 +9,41 @@
 
 #include "base/document.h"
 #include "base/units.h"
+#include "job/costs_spec.h"
+#include "job/engine_spec.h"
 #include "job/train_spec.h"
 
 namespace mayfly {
+
+/// A GPU model, or how its name begins, and how many a machine has to have.
+struct Accelerator {
+  std::string name{};
+  std::optional<int> count{};
+  bool operator==(const Accelerator&) const = default;
+};
+
+/// At least, or exactly, so much.
+struct Amount {
+  double value = 0;
+  bool at_least = false;
+  bool operator==(const Amount&) const = default;
+};
+
+/// Machines that a job would take. What is empty or absent is no limit.
+struct Resources {
+  std::string scheduler{};  ///< of a cluster of one's own: "slurm"
+  std::string partition{};  ///< of the scheduler's
+  std::string cloud{};
+  std::string region{};
+  std::string zone{};
+  std::string instance_type{};
+  std::vector<Accelerator> accelerators{};  ///< any of these
+  std::optional<Amount> cpus{};
+  std::optional<Amount> memory_gib{};
+  std::optional<bool> use_spot{};
+  std::optional<UsdPerHour> most_hourly{};  ///< of one machine
+  bool operator==(const Resources&) const = default;
+};
 
 /// A job file: a SkyPilot task file with mayfly's own blocks. Format: docs/formats.md#job.
 struct JobSpec {
@@ -24,20 +56,19 @@ struct JobSpec {
   std::optional<double> epochs{};
   std::optional<double> steps{};
   std::optional<Usd> budget{};
+  std::string quota{};  ///< as `plan --quota` has it
 
   // elastic
   std::optional<int> least_workers{};
   std::optional<int> most_workers{};
 
-  // resources
-  std::string cloud{};
-  std::string region{};
-  std::string instance_type{};
-  std::string accelerator{};
-  std::optional<int> accelerator_count{};
-  std::optional<bool> use_spot{};
+  std::optional<int> nodes{};  ///< workers, where elastic says nothing
+  /// What `any_of` has, each with what stands beside it; one entry where there is no `any_of`.
+  std::vector<Resources> resources{{}};
 
   std::optional<TrainSpec> train{};
+  std::optional<CostsSpec> costs{};
+  std::optional<EngineSpec> engine{};  ///< with what `resources.infra` says of it
 
   // What trains where the model is a script; elsewhere not read.
   std::string run{};      ///< for the shell

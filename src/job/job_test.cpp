@@ -77,16 +77,43 @@ profile: profile.json
 )",
                              "job.yaml");
   ASSERT_TRUE(job.has_value()) << job.error().message;
-  EXPECT_EQ(job->cloud, "aws");
-  EXPECT_EQ(job->region, "us-east-1");
-  EXPECT_EQ(job->accelerator, "V100");
-  EXPECT_EQ(job->accelerator_count, 1);
-  EXPECT_EQ(job->use_spot, true);
+  ASSERT_EQ(job->resources.size(), 1u);
+  EXPECT_EQ(job->resources[0],
+            (Resources{.cloud = "aws", .region = "us-east-1", .accelerators = {{"V100", 1}}, .use_spot = true}));
+  EXPECT_EQ(job->nodes, 4);
   EXPECT_DOUBLE_EQ(job->deadline->count(), 21600);
   EXPECT_EQ(job->loss, .8);
   EXPECT_EQ(job->most_workers, 8);
-  EXPECT_EQ(job->unused,
-            (std::vector<std::string>{"resources.disk_size", "workdir", "num_nodes", "envs", "setup", "run"}));
+  EXPECT_EQ(job->unused, (std::vector<std::string>{"resources.disk_size", "workdir", "envs", "setup", "run"}));
+}
+
+TEST(Jobs, HonourEveryLimitOfAChoice) {
+  const auto job = parse_job(R"(
+resources:
+  infra: gcp/us-central1/us-central1-a
+  cpus: 8+
+  max_hourly_cost: 12.5
+  any_of:
+    - {accelerators: [A100:8, H100:8]}
+    - {accelerators: {L4: 1}, use_spot: false, memory: 32, zone: us-central1-b}
+)",
+                             "job.yaml");
+  ASSERT_TRUE(job.has_value()) << job.error().message;
+  ASSERT_EQ(job->resources.size(), 2u);
+  const Resources both{.cloud = "gcp",
+                       .region = "us-central1",
+                       .zone = "us-central1-a",
+                       .cpus = Amount{8, true},
+                       .most_hourly = UsdPerHour{12.5}};
+  Resources first = both, second = both;
+  first.accelerators = {{"A100", 8}, {"H100", 8}};
+  second.accelerators = {{"L4", 1}};
+  second.use_spot = false;
+  second.memory_gib = Amount{32, false};
+  second.zone = "us-central1-b";
+  EXPECT_EQ(job->resources[0], first);
+  EXPECT_EQ(job->resources[1], second);
+  EXPECT_EQ(job->unused, std::vector<std::string>{});
 }
 
 TEST(Jobs, SayWhatIsWrong) {
@@ -98,6 +125,16 @@ TEST(Jobs, SayWhatIsWrong) {
       {"objetive: {}\n", "j.yaml:1: objetive: unknown key (did you mean 'objective'?)"},
       {"resources: {accelerators: 'V100:x'}\n",
        "j.yaml:1: resources.accelerators: count 'x', want a whole number above 0"},
+      {"resources: {accelerators: 'A100:8:9'}\n",
+       "j.yaml:1: resources.accelerators: 'A100:8:9', want NAME or NAME:COUNT"},
+      {"resources: {accelerators: {A100: [8]}}\n",
+       "j.yaml:1: resources.accelerators: of A100, want a whole number above 0"},
+      {"resources: {cpus: many}\n", "j.yaml:1: resources.cpus: 'many', want a number above 0, or one and a plus sign"},
+      {"resources: {image_id: x}\n",
+       "j.yaml:1: resources.image_id: mayfly starts no images; what machines run is set up before"},
+      {"resources: {ordered: []}\n",
+       "j.yaml:1: resources.ordered: mayfly takes what is cheapest, in no order of preference: want any_of"},
+      {"num_nodes: 0\n", "j.yaml:1: num_nodes: '0', want a number above 0"},
   };
   for (const auto& [text, message] : wrong) {
     const auto job = parse_job(text, "j.yaml");

@@ -247,8 +247,17 @@ void read_job(Section job, Profile& profile) {
   if (const auto mb = job.maybe_number("parameters_mb", Range::positive)) profile.parameters = megabytes(*mb);
   profile.tensors = job.maybe_number("tensors", Range::positive);
   profile.gflops = job.maybe_number("gflops", Range::positive);
-  profile.sync = choice(job, "sync", kSyncs, Sync::asp);
+  profile.recipe = read_recipe(job);
   profile.exchange = choice(job, "exchange", kExchanges, Exchange::server);
+  // Around a ring all wait for each other.
+  profile.sync = choice(job, "sync", kSyncs, profile.exchange == Exchange::all_reduce ? Sync::bsp : Sync::asp);
+  profile.batch = job.maybe_number("batch", Range::positive);
+  profile.scale_batch = job.maybe_flag("scale_batch").value_or(false);
+  if (const auto most = job.maybe_number("max_batch", Range::positive)) profile.most_batch = *most;
+  if (job.ok() && job.has("max_batch") && !profile.scale_batch)
+    job.reject("max_batch", "means nothing without scale_batch");
+  if (job.ok() && profile.batch && profile.scale_batch)
+    job.reject("batch", "is of all machines, and scale_batch lets it grow with them: want one");
   job.finish();
 }
 

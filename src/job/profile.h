@@ -10,6 +10,7 @@
 #include "base/document.h"
 #include "base/units.h"
 #include "job/measured_profile.h"
+#include "job/recipe.h"
 
 namespace mayfly {
 
@@ -221,8 +222,13 @@ struct Profile {
   std::optional<Bytes> parameters{};  ///< = bytes of one gradient
   std::optional<double> tensors{};
   std::optional<double> gflops{};  ///< as TFProf counts them, in units of 2^30; for the step-time regression
+  Recipe recipe{};
   Sync sync = Sync::asp;
   Exchange exchange = Exchange::server;
+  /// Samples of a step: with a barrier over all machines, else of one worker. Absent: those of the largest machine.
+  std::optional<double> batch{};
+  bool scale_batch = false;  ///< with a barrier every machine adds its own batch to the step, up to most_batch
+  double most_batch = 1e300;
   std::map<std::string, TypeProfile, std::less<>> types{};
   LinkProfile link{};
   ServerProfile server{};

@@ -46,37 +46,58 @@ double cynthia_updates(const Problem& problem, const ServerChoice& server, const
   return 1 / std::max(work / (workers * kind.worker.gflops), 2 * workers * problem.job.parameters / link);
 }
 
-/// What a synchronous cluster gains from faster machines. Work is dealt out by speed, so its updates per second are a
-/// concave function f of the mean of 1 / compute, weighted with the batches; a tangent of f, at the fastest kind, is
-/// above f everywhere and linear in the machines. Links and copies are those of the best kind there is.
+/// No slower than either, however long GPUs compute.
+Interconnect faster_of(const Interconnect& a, const Interconnect& b) {
+  const double always = std::min(a.always, b.always);
+  const double all_hidden = std::min(a.always - a.hideable, b.always - b.hideable);
+  return {.always = always,
+          .waiting = std::min(a.waiting, b.waiting),
+          .hideable = always - all_hidden,
+          .hides = std::max(a.hides, b.hides)};
+}
+
+/// What a synchronous cluster whose step grows with it gains from faster machines. Work is dealt out by speed, so its
+/// updates per second are a concave function f of the mean pace, 1 / (compute - fixed), weighted with the batches; a
+/// tangent of f, at the fastest kind, is above f everywhere and linear in the machines. Links, copies and fixed times
+/// are those of the best kind there is. Where the step may grow no further, it is shorter by as much as the largest
+/// batches would be above that.
 class SharedStep {
  public:
   SharedStep(const Problem& problem, const ServerChoice& server, int workers) {
     Worker best = problem.kinds.front().worker;
+    double largest = 0;
+    best.ring = ring_of(problem.job, best);
     for (const Kind& kind : problem.kinds) {
-      best.compute = std::min(best.compute, kind.worker.compute);
+      top_ = std::max(top_, pace_of(kind.worker));
+      largest = std::max(largest, kind.worker.batch);
+      best.fixed = std::min(best.fixed, kind.worker.fixed);
       best.pcie = std::min(best.pcie, kind.worker.pcie);
-      best.interconnect = std::min(best.interconnect, kind.worker.interconnect);
+      best.interconnect = faster_of(best.interconnect, kind.worker.interconnect);
       best.rate = std::max(best.rate, kind.worker.rate);
       best.nic = std::max(best.nic, kind.worker.nic);
+      best.ring = faster_links(*best.ring, ring_of(problem.job, kind.worker));
       least_batch_ = least_batch_ > 0 ? std::min(least_batch_, kind.worker.batch) : kind.worker.batch;
     }
+    Workload job = problem.job;
+    const double share = std::min(1.0, job.most_batch / (workers * largest));
+    job.most_batch = INFINITY;
     const auto updates = [&](double pace) {
-      best.compute = 1 / pace;
+      best.compute = best.fixed + share / pace;
       const Group group{.worker = &best, .count = workers};
-      return cluster_speed(problem.predictor, problem.job, {&group, 1}, server.pool).updates_per_s;
+      return cluster_speed(problem.predictor, job, {&group, 1}, server.pool).updates_per_s;
     };
-    top_ = 1 / best.compute;
     const double pace = top_;
     constexpr double kSmall = 1e-4;  // the slope to the right of the point is no steeper than the tangent's
     at_top_ = updates(pace);
     slope_ = std::max(0.0, (updates(pace * (1 + kSmall)) - at_top_) / (pace * kSmall));
   }
   /// No mix is faster than the mean of this over its machines, weighted with their batches.
-  double updates(const Worker& worker) const { return at_top_ + slope_ * (1 / worker.compute - top_); }
+  double updates(const Worker& worker) const { return at_top_ + slope_ * (pace_of(worker) - top_); }
   double least_batch() const { return least_batch_; }
 
  private:
+  static double pace_of(const Worker& worker) { return 1 / (worker.compute - worker.fixed); }
+
   double top_ = 0;
   double at_top_ = 0;
   double slope_ = 0;

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "plan/bounds.h"
+#include "plan/climb.h"
 #include "plan/search.h"
 
 namespace mayfly {
@@ -59,9 +60,11 @@ class Tier {
                      [&](std::size_t a, std::size_t b) { return value_for_money(a) < value_for_money(b); });
     for (const std::size_t k : order_) free_.push_back(problem.kinds[k].limit() - problem.kinds[k].existing);
     work_ = line_ ? 0 : tier_work() * kSlack;
-    time_limit_ = problem.deadline ? problem.deadline->count() - problem.recovery.count() + 1e-9 : kInfinity;
-    if (options.goal == Goal::fastest && best.full()) {
-      time_limit_ = std::min(time_limit_, best.last().time - problem.recovery.count());
+    time_limit_ = most_work_time(problem).value_or(kInfinity);
+    set_discounts();
+    set_lead();
+    if (options.goal == Goal::fastest && best.worst() < kInfinity) {
+      time_limit_ = std::min(time_limit_, best.worst() - problem.recovery.count());
     }
   }
 
@@ -74,7 +77,7 @@ class Tier {
     }
     if (plainly_hopeless()) return true;
     // Made once: when the front itself finds something better the bounds are looser than they could be, but hold.
-    prepare(best_.full() ? best_.last().cost : kInfinity);
+    prepare(best_.worst());
     nodes_ = &nodes;
     visit(root());
     return nodes <= options_.most_nodes;
@@ -84,9 +87,9 @@ class Tier {
   /// short.
   double least_cost() {
     if (out_of_time()) return kInfinity;
-    if (workers_ == existing_ || options_.goal == Goal::fastest || !best_.full()) return 0;
+    if (workers_ == existing_ || options_.goal == Goal::fastest || best_.worst() == kInfinity) return 0;
     double low = 0;
-    double high = best_.last().cost;
+    double high = best_.worst();
     prepare(high);
     if (hopeless(root())) return high;
     while (high - low > 1e-3 * high) {
@@ -104,7 +107,49 @@ class Tier {
     std::array<double, kSums> sums{};
   };
 
-  bool out_of_time() const { return time_limit_ <= 0 || (!line_ && !(work_ / bounds_.cap <= time_limit_)); }
+  /// With caution a cluster must be faster than the deadline asks for by exp(z hypot(a, m)), m the mean of its workers'
+  /// errors by their rates, a what all have in common. For any angle that is at least exp(z (a cos + m sin)), whose
+  /// inverse is convex in m: so U / exp(z hypot(a, m)) is at most the sum of rate / exp(z (a cos + sd sin)).
+  void set_discounts() {
+    discounts_.assign(problem_.kinds.size(), 1);
+    largest_discount_ = 1;
+    const bool together = problem_.job.sync == Sync::bsp || problem_.servers[server_].pool.count == 0 ||
+                          problem_.job.exchange == Exchange::pipeline || problem_.predictor == Predictor::cynthia;
+    if (problem_.caution <= 0 || !problem_.deadline || options_.goal == Goal::fastest || together) return;
+    const double common = common_sd(problem_.predictor, problem_.target, *problem_.profile);
+    double usual = 0;
+    int kinds = 0;
+    for (const Kind& kind : problem_.kinds) {
+      if (kind.limit() == 0) continue;
+      usual += kind.worker.relative_sd;
+      ++kinds;
+    }
+    usual /= std::max(1, kinds);
+    const double length = std::hypot(common, usual);
+    if (length <= 0) return;
+    largest_discount_ = 0;
+    for (std::size_t k = 0; k < discounts_.size(); ++k) {
+      const double sd = (common * common + usual * problem_.kinds[k].worker.relative_sd) / length;
+      discounts_[k] = std::exp(-problem_.caution * sd);
+      largest_discount_ = std::max(largest_discount_, discounts_[k]);
+    }
+    time_limit_ = problem_.deadline->count() + 1e-9 - problem_.recovery.count();
+  }
+
+  void set_lead() {
+    double cheapest = kInfinity;
+    for (const std::size_t k : order_) {
+      const Kind& kind = problem_.kinds[k];
+      const auto at = static_cast<std::size_t>(kind.existing);
+      cheapest = std::min(cheapest, kind.hourly[at + 1] - kind.hourly[at]);
+    }
+    const double machines = order_.empty() ? 0 : (workers_ - existing_) * cheapest;
+    lead_ = problem_.recovery.count() * (problem_.servers[server_].hourly.value + machines) * kSlack;
+  }
+
+  bool out_of_time() const {
+    return time_limit_ <= 0 || (!line_ && !(work_ / (bounds_.cap * largest_discount_) <= time_limit_));
+  }
 
   /// What the best kinds alone, without quotas, could do at this size is already too slow or too dear: saves the
   /// tables.
@@ -127,11 +172,10 @@ class Tier {
       time = work_ / std::min(bounds_.cap, workers_ * rate);
       alone = work_ * price_per_rate;
     }
-    if (time * kSlack > time_limit_) return true;
-    if (options_.goal == Goal::fastest || !best_.full()) return false;
+    if (time * kSlack > time_limit_ * largest_discount_) return true;
+    if (options_.goal == Goal::fastest || best_.worst() == kInfinity) return false;
     const double server = problem_.servers[server_].hourly.value * time;
-    return (alone + server) * kSlack >
-           best_.last().cost * 3600 - problem_.recovery.count() * problem_.servers[server_].hourly.value;
+    return (alone + server) * kSlack > best_.worst() * 3600 - lead_;
   }
 
   double value_for_money(std::size_t k) const {
@@ -164,7 +208,7 @@ class Tier {
   /// m: how much of A one unit of U may cost where nothing dearer than `cost` is of interest.
   double exchange_rate(double cost) const {
     if (options_.goal == Goal::fastest || cost == kInfinity) return kInfinity;
-    const double hourly = cost * 3600 / kSlack;
+    const double hourly = std::max(0.0, cost * 3600 - lead_) / kSlack;
     if (!line_) return work_ > 0 ? hourly / work_ : kInfinity;
     double fastest = kInfinity;
     for (const std::size_t k : order_) fastest = std::min(fastest, effort(k, 1) / bounds_.updates[k]);
@@ -191,10 +235,11 @@ class Tier {
     const auto at = static_cast<std::size_t>(machine);
     const double price = kind.hourly[at + 1] - kind.hourly[at];
     const double amount = line_ ? std::sqrt(price * effort(k, updates)) : price;
-    double timely = rate;
+    double timely = rate * discounts_[k];
     if (line_)
-      timely =
-          time_limit_ == kInfinity ? 0 : updates * std::sqrt(time_limit_) - std::sqrt(effort(k, updates) / workers_);
+      timely = time_limit_ == kInfinity
+                   ? 0
+                   : updates * std::sqrt(discounts_[k] * time_limit_) - std::sqrt(effort(k, updates) / workers_);
     std::array<double, kSums> result{};
     for (std::size_t j = 0; j < kMultipliers.size(); ++j) {
       result[j] = rate_ == kInfinity ? -kInfinity
@@ -262,7 +307,7 @@ class Tier {
     if (node.left == 0) return leaf();
     if (node.depth == order_.size()) return;
     const std::size_t k = order_[node.depth];
-    const int most = std::min(free_[node.depth], node.left);
+    const int most = std::min({free_[node.depth], node.left, room_for(problem_, counts_, server_, k)});
     Node child = node;
     child.depth = node.depth + 1;
     std::vector<Node>& children = scratch(node.depth);
@@ -301,6 +346,9 @@ class Tier {
   std::vector<int> free_;           // how many, in that order
   double work_ = 0;
   double time_limit_ = kInfinity;
+  std::vector<double> discounts_;  // of each kind's rate, for the deadline
+  double largest_discount_ = 1;
+  double lead_ = 0;  // USD/h x s, paid by any cluster of the tier before training goes on
   double rate_ = kInfinity;
   double unit_ = 0;
   std::vector<std::vector<std::array<double, kSums>>> terms_;
@@ -343,60 +391,13 @@ double bound_beyond(const Problem& problem, const ServerChoice& server, const Ra
     }
     spent = std::max(spent, alone);
   }
-  return spent / 3600 * kSlack;
-}
-
-/// Every cluster of one kind alone, so that the search starts with something good.
-void offer_homogeneous(const Problem& problem, Evaluator& evaluator, Best& best) {
-  // Machines that are there stay in every cluster, so that hardly one is of a single kind.
-  const bool from_scratch =
-      std::all_of(problem.kinds.begin(), problem.kinds.end(), [](const Kind& k) { return k.existing == 0; });
-  if (!from_scratch) return;
-  Candidate candidate;
-  std::vector<int> counts(problem.kinds.size());
-  for (std::size_t server = 0; server < problem.servers.size(); ++server) {
-    for (std::size_t k = 0; k < counts.size(); ++k) {
-      const int most = std::min({problem.kinds[k].limit(), problem.most, 64});
-      for (counts[k] = problem.fewest; counts[k] <= most; ++counts[k]) {
-        if (evaluator.evaluate(counts, server, candidate)) best.offer(candidate);
-      }
-      counts[k] = 0;
-    }
-  }
-}
-
-/// Climbs from the best cluster known, one machine added, dropped or exchanged at a time: a good start, never a proof.
-void improve(const Problem& problem, Evaluator& evaluator, Best& best) {
-  if (best.list().empty()) return;
-  Candidate candidate;
-  constexpr int kMostSteps = 200;
-  for (int step = 0; step < kMostSteps; ++step) {
-    const Candidate from = best.list().front();
-    std::vector<int> counts = from.counts;
-    const auto try_counts = [&](int machines) {
-      if (machines < problem.fewest || machines > problem.most) return;
-      if (evaluator.evaluate(counts, from.server, candidate)) best.offer(candidate);
-    };
-    for (std::size_t out = 0; out <= counts.size(); ++out) {
-      if (out < counts.size() && counts[out] <= problem.kinds[out].existing) continue;
-      if (out < counts.size()) --counts[out];
-      const int rest = from.machines - (out < counts.size() ? 1 : 0);
-      if (rest > 0 && out < counts.size()) try_counts(rest);
-      for (std::size_t in = 0; in < counts.size(); ++in) {
-        if (counts[in] >= problem.kinds[in].limit()) continue;
-        ++counts[in];
-        try_counts(rest + 1);
-        --counts[in];
-      }
-      if (out < counts.size()) ++counts[out];
-    }
-    if (best.list().front().counts == from.counts) return;
-  }
+  return (spent + problem.recovery.count() * price) / 3600 * kSlack;
 }
 
 }  // namespace
 
 SearchResult exact_search(const Problem& problem, const SearchOptions& options) {
+  if (has_barrier(problem)) return barrier_search(problem, options);
   Evaluator evaluator(problem);
   Best best(problem, options);
   int machines = 0;
@@ -406,9 +407,9 @@ SearchResult exact_search(const Problem& problem, const SearchOptions& options) 
     existing += kind.existing;
   }
   const auto objective = [&](const Candidate& c) { return options.goal == Goal::cheapest ? c.cost : c.time; };
-  offer_homogeneous(problem, evaluator, best);
-  improve(problem, evaluator, best);
-  if (options.most_nodes == 0) return {.best = best.list(), .evaluated = evaluator.evaluated(), .gap = 1};
+  climb(problem, evaluator, best);
+  if (options.most_nodes == 0)
+    return {.best = best.list(), .evaluated = evaluator.evaluated(), .gap = 1, .unproven = 0};
   long long nodes = 0;
   double unproven = kInfinity;  // least bound among what was not searched
   int bounded = 0;
@@ -416,7 +417,7 @@ SearchResult exact_search(const Problem& problem, const SearchOptions& options) 
     for (int workers = std::max(problem.fewest, existing); workers <= std::min(machines, problem.most); ++workers) {
       const RateBounds bounds = rate_bounds(problem, problem.servers[server], workers);
       const double beyond = bound_beyond(problem, problem.servers[server], bounds, workers, options.goal);
-      if (best.full() && beyond > objective(best.last())) break;
+      if (beyond > best.worst()) break;
       // Out of nodes, tiers are still bounded one by one, for a gap that says something, but not for ever.
       if (workers > kMostWorkers || bounded > kMostBounded) {
         unproven = std::min(unproven, beyond);
@@ -424,16 +425,17 @@ SearchResult exact_search(const Problem& problem, const SearchOptions& options) 
       }
       Tier tier(problem, server, workers, bounds, evaluator, best, options);
       if (nodes <= options.most_nodes && tier.explore(nodes)) continue;
-      if (!options.bound_the_rest) return {.best = best.list(), .evaluated = evaluator.evaluated(), .gap = 1};
+      if (!options.bound_the_rest)
+        return {.best = best.list(), .evaluated = evaluator.evaluated(), .gap = 1, .unproven = 0};
       unproven = std::min(unproven, std::max(beyond, tier.least_cost()));
       ++bounded;
     }
   }
-  SearchResult result{.best = best.list(), .evaluated = evaluator.evaluated()};
+  SearchResult result{.best = best.list(), .evaluated = evaluator.evaluated(), .unproven = std::max(0.0, unproven)};
   if (!result.best.empty()) {
     const double value = objective(result.best.front());
     result.optimal = unproven >= value;
-    result.gap = result.optimal ? 0 : (value - std::max(0.0, unproven)) / value;
+    result.gap = result.optimal ? 0 : (value - result.unproven) / value;
   } else {
     result.optimal = unproven == kInfinity;
   }

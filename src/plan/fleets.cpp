@@ -69,7 +69,7 @@ class FleetSearcher {
     ++result_.evaluated;
     const auto p = serverless_prediction(profile_, platform_, fleet, std::max(0.0, epochs_), server_.rate);
     if (!std::isfinite(p.time.count()) || p.iterations <= 0) return {};
-    PlanOption made{.servers = {server_}, .fleet = fleet, .platform = platform_.name};
+    PlanOption made{.servers = {server_}, .fleet = fleet, .platform = platform_.name, .exchange = Meeting::servers};
     made.time = p.time.count();
     made.cost = made.added_cost = p.cost.value;
     made.hourly = p.cost.value / made.time * 3600;

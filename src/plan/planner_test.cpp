@@ -142,11 +142,19 @@ TEST(Planner, SaysWhichConstraintBinds) {
   // The nearest promise can be kept.
   PlanRequest kept = base;
   kept.deadline = Seconds(deadline.nearest->time + 1);
-  EXPECT_TRUE(std::holds_alternative<Plan>(*make_plan(profile, catalog, kept)));
-  ASSERT_TRUE(deadline.nearest_loss.has_value());
-  PlanRequest modest = hurried;
-  modest.target = ToLoss{*deadline.nearest_loss};
-  EXPECT_TRUE(std::holds_alternative<Plan>(*make_plan(profile, catalog, modest)));
+  const auto near = make_plan(profile, catalog, kept);
+  ASSERT_TRUE(near) << near.error().message;
+  EXPECT_TRUE(std::holds_alternative<Plan>(*near));
+  // In a minute no cluster gets below what the curve begins with, in 25 minutes one does.
+  EXPECT_FALSE(deadline.nearest_loss.has_value());
+  PlanRequest modest = base;
+  modest.deadline = Seconds(1500);
+  const auto lower = refused(profile, catalog, modest);
+  ASSERT_TRUE(lower.nearest_loss.has_value());
+  modest.target = ToLoss{*lower.nearest_loss};
+  const auto answer = make_plan(profile, catalog, modest);
+  ASSERT_TRUE(answer) << answer.error().message;
+  EXPECT_TRUE(std::holds_alternative<Plan>(*answer));
 
   PlanRequest few = base;
   few.quota = {{"*", 0}, {"g4dn.4xlarge", 1}};
@@ -185,6 +193,67 @@ TEST(Kinds, TakeTheCheapestOffersFirstAndTheRunningMachinesBeforeThem) {
   EXPECT_EQ(kind.limit(), 4);
   EXPECT_EQ(kind.existing, 1);
   EXPECT_EQ(kind.hourly, (std::vector<double>{0, 0, 1, 2, 5}));
+}
+
+// Llama 2 7B with Adam in fp32: 16 bytes of 6.74 billion parameters are 108 GB, which no GPU below 141 GB holds.
+TEST(Planner, DoesNotOfferWhatTheNetworkDoesNotFitInto) {
+  Profile profile{.name = "llama", .parameters = Bytes{27e9}, .exchange = Exchange::all_reduce};
+  profile.sync = Sync::bsp;
+  profile.recipe = {.precision = Precision::bf16,
+                    .network = Network::transformer,
+                    .parameters = 6.74e9,
+                    .optimiser = Optimiser::adam,
+                    .sequence = 2048};
+  profile.types["p5en.48xlarge"] = {.batch = 8, .compute = Seconds(2)};
+  const auto catalog = support::shipped_catalog("default");
+  PlanRequest request{.target = ForSteps{1000}, .most_workers = 1};
+  const auto answer = make_plan(profile, catalog, request);
+  ASSERT_TRUE(answer) << answer.error().message;
+  ASSERT_TRUE(std::holds_alternative<Plan>(*answer)) << std::get<Infeasible>(*answer).reason;
+  const Plan& plan = std::get<Plan>(*answer);
+  ASSERT_EQ(plan.chosen.cluster.size(), 1u);
+  EXPECT_GE(catalog.find(plan.chosen.cluster[0].type)->gpu->memory_gib, 141);
+  ASSERT_TRUE(plan.memory);
+  EXPECT_GT(plan.memory->need.low, 108);
+  request.wanted = [](const InstanceType& type) { return type.gpu && type.gpu->memory_gib <= 48; };
+  const auto none = make_plan(profile, catalog, request);
+  ASSERT_TRUE(none && std::holds_alternative<Infeasible>(*none));
+  EXPECT_EQ(std::get<Infeasible>(*none).binding, "memory");
+  EXPECT_NE(std::get<Infeasible>(*none).reason.find("ZeRO 3"), std::string::npos) << std::get<Infeasible>(*none).reason;
+}
+
+TEST(Planner, AnswersAtOnceWhereNothingIsLeftToTrain) {
+  const Profile profile = support::shipped_profile("spotdnn-resnet110");
+  const auto catalog = support::shipped_catalog("default");
+  PlanRequest request{.target = ToLoss{0.8}, .progress = Progress{.reached = ToLoss{0.7}}};
+  const auto done = make_plan(profile, catalog, request);
+  ASSERT_FALSE(done);
+  EXPECT_NE(done.error().message.find("nothing left to train"), std::string::npos);
+  request = {.target = ToLoss{50}};
+  const auto none = make_plan(profile, catalog, request);
+  ASSERT_FALSE(none);
+  EXPECT_NE(none.error().message.find("needs no training"), std::string::npos) << none.error().message;
+}
+
+// A running worker is free, a server that is not among the running machines is not.
+TEST(Planner, ServersAreFreeOnlyWhereTheyRun) {
+  const Profile profile = support::shipped_profile("spotdnn-resnet110");
+  const auto catalog = support::shipped_catalog("default");
+  PlanRequest request{.target = ToLoss{0.8},
+                      .existing = {{"p3.2xlarge", 1}},
+                      .exchanges = {Meeting::servers},
+                      .servers = {{"m5.xlarge", 1}}};
+  request.wanted = [](const InstanceType& type) { return type.name == "p3.2xlarge"; };
+  request.most_workers = 1;
+  const auto rented = make_plan(profile, catalog, request);
+  ASSERT_TRUE(rented && std::holds_alternative<Plan>(*rented));
+  const PlanOption& option = std::get<Plan>(*rented).chosen;
+  const double server = catalog.find("m5.xlarge")->on_demand->rate.value;
+  EXPECT_NEAR(option.added_cost, server * option.time / 3600, 1e-9);
+  request.existing.push_back({"m5.xlarge", 1});
+  const auto running = make_plan(profile, catalog, request);
+  ASSERT_TRUE(running && std::holds_alternative<Plan>(*running)) << running.error().message;
+  EXPECT_EQ(std::get<Plan>(*running).chosen.added_cost, 0);
 }
 
 }  // namespace

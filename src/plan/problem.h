@@ -28,6 +28,9 @@ struct Kind {
   std::vector<Offer> ladder{};      ///< the existing machines, then the others by rate
   std::vector<double> hourly{0.0};  ///< USD/h of the first n machines, n = 0 .. limit; running ones are free
   int existing = 0;                 ///< already running; part of every cluster
+  double lag = 0;                   ///< s by which they begin later than the quickest kind of the problem
+  double most_share = 1e300;        ///< samples of a shared step that a machine has memory for
+  double least_share = 0;           ///< and below which some of its GPUs would have none
 
   int limit() const { return static_cast<int>(hourly.size()) - 1; }
 };
@@ -50,6 +53,14 @@ struct ServerChoice {
   UsdPerHour rate{};    ///< of one
 };
 
+/// A quota on a sum over kinds, as clouds have them.
+struct QuotaGroup {
+  std::string name{};
+  double limit = 0;                  ///< never below what runs already
+  std::vector<double> use{};         ///< of one machine, by kind
+  std::vector<double> server_use{};  ///< of all servers, by choice
+};
+
 /// Everything a search needs; plain numbers, no files, no clock.
 struct Problem {
   const Profile* profile = nullptr;
@@ -57,35 +68,59 @@ struct Problem {
   Predictor predictor = Predictor::queue;
   Target target{};
   std::optional<Progress> progress{};
-  Seconds recovery{0};  ///< added to the time when re-planning
+  Seconds recovery{0};  ///< paid before training goes on: machines start or, when re-planning, the cluster changes;
+                        ///< at least, as some kinds have a lag besides
   std::optional<Seconds> deadline{};
-  int fewest = 1;  ///< workers
+  double caution = 0;  ///< standard deviations of its error by which a prediction may be too short for the deadline
+  int fewest = 1;      ///< workers
   int most = 1'000'000;
   std::vector<Kind> kinds{};  ///< by name
   std::vector<ServerChoice> servers{};
+  std::vector<QuotaGroup> groups{};
 };
+
+/// No quota on a sum is exceeded by these counts with this server choice.
+bool within_quotas(const Problem& problem, const std::vector<int>& counts, std::size_t server);
+/// How many machines of a kind may still be added to the counts, by the quotas on sums alone.
+int room_for(const Problem& problem, const std::vector<int>& counts, std::size_t server, std::size_t kind);
+/// The problem with these kinds alone, in their order.
+Problem only_kinds(const Problem& problem, const std::vector<std::size_t>& kinds);
 
 /// A cluster and what is predicted for it.
 struct Candidate {
   std::vector<int> counts{};  ///< per kind, the existing ones included
   std::size_t server = 0;     ///< index into Problem::servers
   double time = 0;            ///< s
+  double latest = 0;          ///< s, with the problem's caution: what the deadline is held against
+  double lead = 0;            ///< s of both before training goes on
+  double updates = 0;         ///< that are left
+  double samples = 0;         ///< of those
   double hourly = 0;          ///< USD/h that the plan adds, servers included
   double cost = 0;            ///< USD of that
   int machines = 0;
 };
 
-/// Orders candidates: cost to the nano-dollar, then price per hour, then number of machines, then names.
+/// Seconds that are left for the work itself, whatever the cluster: a bound for searches. Nothing without a deadline.
+std::optional<double> most_work_time(const Problem& problem);
+
+/// Error of the candidate's prediction.
+double predicted_sd(const Problem& problem, const Candidate& candidate);
+
+/// Orders candidates: cost to the nano-dollar, then time, then number of machines, then names.
 bool cheaper(const Candidate& a, const Candidate& b);
 /// The same with time (to the nanosecond) before cost.
 bool faster(const Candidate& a, const Candidate& b);
+
+/// Samples of a shared step that a machine of the kind gets; nothing where each has its own batch.
+std::optional<double> share_of_step(const Problem& problem, const std::vector<int>& counts, std::size_t kind);
 
 /// Predicts clusters of one problem. Allocation-free after construction.
 class Evaluator {
  public:
   explicit Evaluator(const Problem& problem);
 
-  /// Time and cost of the counts; false where the target is out of this cluster's reach. Requires a worker.
+  /// Time and cost of the counts; false where the target is out of this cluster's reach or a quota on a sum forbids
+  /// it. Requires a worker.
   bool evaluate(const std::vector<int>& counts, std::size_t server, Candidate& out);
   /// Work left for a cluster of this speed; nothing where the target is out of reach.
   std::optional<double> work(const Speed& speed, int workers) const;

@@ -10,13 +10,19 @@ namespace mayfly {
 
 void Best::offer(const Candidate& candidate) {
   // The deadline is a promise to the nanosecond; below that it is the rounding of the sums.
-  if (problem_->deadline && candidate.time > problem_->deadline->count() + 1e-9) return;
+  if (problem_->deadline && candidate.latest > problem_->deadline->count() + 1e-9) return;
   const auto before = options_->goal == Goal::cheapest ? cheaper : faster;
-  if (full() && !before(candidate, last())) return;
+  if (full() && !before(candidate, list_.back())) return;
   const auto at = std::lower_bound(list_.begin(), list_.end(), candidate, before);
   if (at != list_.end() && at->server == candidate.server && at->counts == candidate.counts) return;
   list_.insert(at, candidate);
   if (list_.size() > static_cast<std::size_t>(options_->keep)) list_.pop_back();
+}
+
+double Best::worst() const {
+  if (!full()) return options_->cutoff;
+  const Candidate& last = list_.back();
+  return std::min(options_->cutoff, options_->goal == Goal::cheapest ? last.cost : last.time);
 }
 
 double exhaustive_size(const Problem& problem) {
@@ -52,7 +58,7 @@ SearchResult exhaustive_search(const Problem& problem, const SearchOptions& opti
 namespace {
 
 double alone(const Problem& problem, const Worker& worker) {
-  return worker.compute + worker.pcie + worker.interconnect +
+  return worker.compute + worker.pcie + worker.interconnect.at(worker.compute) +
          (worker.rate > 0 ? 2 * problem.job.parameters / worker.rate : 0);
 }
 
@@ -158,7 +164,7 @@ SearchResult cynthia_search(const Problem& problem, const SearchOptions& options
         counts[k] = size;
         Candidate candidate;
         if (!evaluator.evaluate(counts, server, candidate)) return {};
-        if (problem.deadline && candidate.time > problem.deadline->count() + 1e-9) return {};
+        if (problem.deadline && candidate.latest > problem.deadline->count() + 1e-9) return {};
         return candidate;
       };
       lanes.push_back(std::move(lane));

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -10,9 +11,12 @@ namespace mayfly {
 
 enum class Goal { cheapest, fastest };
 
+inline constexpr double kNoCutoff = std::numeric_limits<double>::infinity();
+
 struct SearchOptions {
   Goal goal = Goal::cheapest;
   int keep = 1;                       ///< how many of the best clusters to return
+  double cutoff = kNoCutoff;          ///< USD (or s): dearer (or slower) clusters are of no interest
   long long most_nodes = 20'000'000;  ///< after which `exact` stops and reports the gap; 0: climb only
   bool bound_the_rest = true;         ///< false: when stopped, do not spend time on the gap either
 };
@@ -22,10 +26,15 @@ struct SearchResult {
   long long evaluated = 0;        ///< predictions made for whole clusters
   bool optimal = false;           ///< proven
   double gap = 0;                 ///< (best - bound) / best where it is not
+  double unproven = kNoCutoff;    ///< what was not looked at costs (or takes) at least that
 };
 
 /// Branch and bound over every count vector and server choice; proves what it returns. docs/models.md#exact.
 SearchResult exact_search(const Problem& problem, const SearchOptions& options = {});
+
+/// The same where all workers make one step together, whose samples do not depend on the cluster (queue alone).
+bool has_barrier(const Problem& problem);
+SearchResult barrier_search(const Problem& problem, const SearchOptions& options = {});
 
 /// Every count vector and server choice. For checking.
 SearchResult exhaustive_search(const Problem& problem, const SearchOptions& options = {});
@@ -58,11 +67,13 @@ class Best {
  public:
   Best(const Problem& problem, const SearchOptions& options) : problem_(&problem), options_(&options) {}
   void offer(const Candidate& candidate);
-  bool full() const { return list_.size() >= static_cast<std::size_t>(options_->keep); }
-  const Candidate& last() const { return list_.back(); }
+  /// What anything better must cost (or take) at most: no more than the last of a full list, or the cutoff.
+  double worst() const;
   const std::vector<Candidate>& list() const { return list_; }
 
  private:
+  bool full() const { return list_.size() >= static_cast<std::size_t>(options_->keep); }
+
   const Problem* problem_;
   const SearchOptions* options_;
   std::vector<Candidate> list_;

@@ -194,20 +194,67 @@ INSTANTIATE_TEST_SUITE_P(
             300},
         Family{"queue_bsp_loss",
                {.predictor = Predictor::queue, .kinds = 3, .quota = 3, .servers = 2, .sync = Sync::bsp},
-               300}),
+               300},
+        Family{"queue_ring_epochs",
+               {.predictor = Predictor::queue, .kinds = 4, .quota = 4, .sync = Sync::bsp, .epochs = true, .ring = true},
+               1000},
+        Family{"queue_ring_one_batch_loss",
+               {.predictor = Predictor::queue, .kinds = 4, .quota = 4, .sync = Sync::bsp, .ring = true, .batch = 2048},
+               1000},
+        Family{"queue_ring_of_zones",
+               {.predictor = Predictor::queue,
+                .kinds = 3,
+                .quota = 2,
+                .zones = 2,
+                .sync = Sync::bsp,
+                .epochs = true,
+                .ring = true,
+                .batch = 1024},
+               300},
+        Family{"queue_ring_scaled",
+               {.predictor = Predictor::queue,
+                .kinds = 3,
+                .quota = 4,
+                .sync = Sync::bsp,
+                .epochs = true,
+                .ring = true,
+                .scale_batch = true},
+               300},
+        Family{"queue_ring_scaled_to_a_limit",
+               {.predictor = Predictor::queue,
+                .kinds = 3,
+                .quota = 4,
+                .sync = Sync::bsp,
+                .epochs = true,
+                .ring = true,
+                .scale_batch = true,
+                .most_batch = 8192},
+               300},
+        Family{"spotdnn_promised", {.kinds = 4, .quota = 4, .promised = true}, 500},
+        Family{"queue_promised",
+               {.predictor = Predictor::queue, .kinds = 3, .quota = 4, .servers = 2, .epochs = true, .promised = true},
+               300},
+        Family{"queue_ring_promised",
+               {.predictor = Predictor::queue,
+                .kinds = 4,
+                .quota = 4,
+                .sync = Sync::bsp,
+                .epochs = true,
+                .ring = true,
+                .promised = true},
+               500}),
     [](const auto& family) { return std::string(family.param.name); });
 
-// Two equal offers of different names at the same price: the earlier name wins; two machines at half the price each tie
-// with one at the full price in cost per hour but are more machines.
-TEST(Candidates, TieByPriceThenMachinesThenName) {
-  const Candidate dear{.counts = {1, 0}, .time = 1, .hourly = 2, .cost = 5, .machines = 1};
-  const Candidate cheap{.counts = {0, 1}, .time = 2, .hourly = 1, .cost = 5, .machines = 2};
+// At the same cost the sooner one, then the one of fewer machines, then the earlier name.
+TEST(Candidates, TieByTimeThenMachinesThenName) {
+  const Candidate sooner{.counts = {1, 0}, .time = 1, .hourly = 2, .cost = 5, .machines = 3};
+  const Candidate later{.counts = {0, 1}, .time = 2, .hourly = 1, .cost = 5, .machines = 2};
   const Candidate fewer{.counts = {0, 2}, .time = 2, .hourly = 1, .cost = 5, .machines = 1};
   const Candidate earlier{.counts = {1, 1}, .time = 2, .hourly = 1, .cost = 5, .machines = 1};
-  EXPECT_TRUE(cheaper(cheap, dear));
-  EXPECT_TRUE(cheaper(fewer, cheap));
+  EXPECT_TRUE(cheaper(sooner, later));
+  EXPECT_TRUE(cheaper(fewer, later));
   EXPECT_TRUE(cheaper(earlier, fewer));
-  EXPECT_TRUE(faster(dear, cheap));
+  EXPECT_TRUE(faster(sooner, later));
 }
 
 // Re-planning (spotDNN Fig. 9): 3 x g3.16xlarge left, 810 s to go from loss .9 to .8. With remaining work j(.8) - j(.9)

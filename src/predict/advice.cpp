@@ -44,7 +44,7 @@ std::vector<Fix> fixes(const DataPath& path, const Catalog& catalog, const Insta
   const double speed = data_speed(path).speed;
   const double price = now.price(market)->rate.value;
   for (const InstanceType& other : catalog.types) {
-    if (other.name == now.name || other.cloud != now.cloud || !other.price(market)) continue;
+    if (other.name == now.name || other.cloud != now.cloud || !other.price(market) || !other.retired.empty()) continue;
     const auto there = path_on(path, now, other);
     if (!there) continue;
     const DataSpeed then = data_speed(*there);

@@ -11,8 +11,10 @@ namespace mayfly {
 class CycleSum {
  public:
   /// `count` workers with a cycle of `cycle` seconds that yields `batch` samples.
-  void add(int count, double cycle, double batch) {
+  void add(int count, double cycle, double batch, double relative_sd = 0) {
     const double speed = batch / cycle;
+    sd_of_updates_ += count / cycle * relative_sd;
+    sd_of_samples_ += count * speed * relative_sd;
     updates_ += count / cycle;
     samples_ += count * speed;
     squares_ += count * speed * speed;
@@ -28,6 +30,8 @@ class CycleSum {
     speed.updates_per_s = updates_;
     speed.samples_per_s = samples_;
     speed.batch = samples_ / updates_;
+    speed.sd_by_updates = sd_of_updates_ / updates_;
+    speed.sd_by_samples = sd_of_samples_ / samples_;
     // R^2 = (w1 - 1)^2 + sum of the other shares squared, with w1 the largest share.
     const double first = fastest_ / samples_;
     speed.cc = std::sqrt(std::max(0.0, 1 - 2 * first + squares_ / (samples_ * samples_)));
@@ -40,6 +44,8 @@ class CycleSum {
   double samples_ = 0;
   double squares_ = 0;
   double fastest_ = 0;
+  double sd_of_updates_ = 0;
+  double sd_of_samples_ = 0;
   Speed speed_{};
 };
 

@@ -35,7 +35,7 @@ Speed cynthia_speed(const Workload& job, std::span<const Group> groups, const Se
       const double compute = profile.work_gflop / worker->gflops;
       const double exchange = 2 * job.parameters / std::min(worker->nic, link / workers);
       const double cycle = compute / u + exchange;
-      sum.add(count, cycle, worker->batch);
+      sum.add(count, cycle, worker->batch, worker->relative_sd);
       sum.book(Part::compute, count, cycle, compute);
       sum.book(Part::server_cpu, count, cycle, compute / u - compute);
       sum.book(link / workers < worker->nic ? Part::server_network : Part::worker_network, count, cycle, exchange);

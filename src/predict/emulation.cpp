@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/how_many.h"
+
 namespace mayfly {
 namespace {
 
@@ -84,8 +86,8 @@ void slow_down(ServerlessProfile& functions, double factor) {
 Result<Emulation> make_emulation(const Profile* profile, const Catalog& catalog, const EmulationRequest& request) {
   const double cores = kUsedOfACore * request.cores - kServerShare * request.servers;
   if (cores <= 0)
-    return fail("{} server{} leave nothing of {} core{} for workers", request.servers, request.servers == 1 ? "" : "s",
-                request.cores, request.cores == 1 ? "" : "s");
+    return fail("{} leave nothing of {} for workers", how_many(request.servers, "server"),
+                how_many(request.cores, "core"));
   double fastest = 0;
   double all = 0;
   for (const MachineCount& machine : request.machines) {

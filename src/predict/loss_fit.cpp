@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "base/least_squares.h"
+#include "base/normal.h"
 #include "base/text.h"
 
 namespace mayfly {
@@ -93,8 +94,7 @@ Result<LossFit> fit_loss(LossCurve::Form form, std::span<const LossPoint> points
   const auto band = loss_band(fit, conditions(last, sync), last.step);
   // Above its floor the loss falls as 1 / steps, so relative errors of the one are those of the other.
   const double above = band.middle - fit.curve.floor;
-  constexpr double kTenthPercentile = 1.2815515655446004;
-  fit.curve.relative_sd = above > 0 ? (band.p90 - band.p10) / 2 / kTenthPercentile / above : 0;
+  fit.curve.relative_sd = above > 0 ? (band.p90 - band.p10) / 2 / kTenthAbove / above : 0;
   return fit;
 }
 
@@ -120,8 +120,7 @@ LossBand loss_band(const LossFit& fit, const LossConditions& at, double steps) {
       for (std::size_t j = 0; j < n; ++j) variance += gradient[i] * gradient[j] * fit.covariance[i * n + j];
     }
   }
-  constexpr double kTenthPercentile = 1.2815515655446004;
-  const double half = kTenthPercentile * std::sqrt(std::max(0.0, variance));
+  const double half = kTenthAbove * std::sqrt(std::max(0.0, variance));
   band.p10 = band.middle - half;
   band.p90 = band.middle + half;
   return band;

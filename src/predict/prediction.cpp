@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/normal.h"
 #include "predict/cycles.h"
 
 namespace mayfly {
@@ -24,11 +25,26 @@ std::optional<double> iterations_for(const Target& target, const Profile& profil
   return std::get<ForSteps>(target).steps;
 }
 
+bool reached(const Target& target, const Target& so_far) {
+  if (const auto* loss = std::get_if<ToLoss>(&target)) return std::get<ToLoss>(so_far).loss <= loss->loss;
+  if (const auto* epochs = std::get_if<ForEpochs>(&target)) return std::get<ForEpochs>(so_far).epochs >= epochs->epochs;
+  return std::get<ForSteps>(so_far).steps >= std::get<ForSteps>(target).steps;
+}
+
+std::optional<double> loss_at_start(const Profile& profile, Sync sync) {
+  std::optional<double> lowest;
+  for (const auto& [type, measured] : profile.types) {
+    if (measured.batch <= 0) continue;
+    const double start = loss_after(*profile.loss, {.batch = measured.batch, .workers = 1, .sync = sync}, 0);
+    if (std::isfinite(start) && (!lowest || start < *lowest)) lowest = start;
+  }
+  return lowest;
+}
+
 Estimate with_band(double middle, double relative_sd) {
   Estimate estimate{.middle = middle};
   if (relative_sd > 0 && std::isfinite(middle)) {
-    constexpr double kTenthPercentile = 1.2815515655446004;  // of the standard normal
-    const double factor = std::exp(kTenthPercentile * relative_sd);
+    const double factor = std::exp(kTenthAbove * relative_sd);
     estimate.p10 = middle / factor;
     estimate.p90 = middle * factor;
   }
@@ -53,17 +69,19 @@ double model_sd(Predictor predictor) {
   return 0.0916;
 }
 
-double relative_sd(Predictor predictor, const Target& target, const Profile& profile, std::span<const Group> groups) {
-  double machines = 0;
-  double weight = 0;
-  for (const auto& [worker, count] : groups) {
-    if (count == 0) continue;
-    const double share = worker->compute > 0 ? count * worker->batch / worker->compute : count;
-    machines += share * worker->relative_sd;
-    weight += share;
-  }
+double common_sd(Predictor predictor, const Target& target, const Profile& profile) {
   const double curve = std::holds_alternative<ToLoss>(target) && profile.loss ? profile.loss->relative_sd : 0;
-  return std::hypot(model_sd(predictor), weight > 0 ? machines / weight : 0, curve);
+  return std::hypot(model_sd(predictor), curve);
+}
+
+double relative_sd(Predictor predictor, const Target& target, const Profile& profile, std::span<const Group> groups,
+                   const Speed& speed) {
+  double ring = 0;
+  for (const auto& [worker, count] : groups) {
+    if (count > 0 && worker->ring) ring = std::max(ring, ring_sd(*worker->ring, worker_count(groups)));
+  }
+  const bool samples = std::holds_alternative<ForEpochs>(target);
+  return std::hypot(common_sd(predictor, target, profile), samples ? speed.sd_by_samples : speed.sd_by_updates, ring);
 }
 
 Basis weakest_basis(std::span<const Group> groups) {

@@ -31,6 +31,12 @@ std::optional<std::string_view> missing_for(const Target& target, const Profile&
 std::optional<double> iterations_for(const Target& target, const Profile& profile, const Speed& speed, int workers,
                                      Sync sync);
 
+/// Nothing is left to train. Both speak of the same thing.
+bool reached(const Target& target, const Target& so_far);
+/// The lowest loss before the first step that the profile's curve has for one of its machines; several begin no lower.
+/// Requires a curve; nothing without machines.
+std::optional<double> loss_at_start(const Profile& profile, Sync sync);
+
 /// What was reached when re-planning, in the words of the target.
 struct Progress {
   Target reached{};
@@ -52,7 +58,10 @@ Estimate with_band(double middle, double relative_sd);
 double model_sd(Predictor predictor);
 
 /// Error of a whole prediction: model, machines (by their share of the work) and, towards a loss, the loss curve.
-double relative_sd(Predictor predictor, const Target& target, const Profile& profile, std::span<const Group> groups);
+double relative_sd(Predictor predictor, const Target& target, const Profile& profile, std::span<const Group> groups,
+                   const Speed& speed);
+/// The same without the machines' own.
+double common_sd(Predictor predictor, const Target& target, const Profile& profile);
 
 /// The weakest basis among the machines.
 Basis weakest_basis(std::span<const Group> groups);

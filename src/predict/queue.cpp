@@ -46,6 +46,9 @@ double hidden_push(const Workload& job, const Worker& worker) {
   return std::min(job.parameters / worker.rate, job.overlap * kBackwardShare * worker.compute);
 }
 
+/// Of a cycle, what a worker does by itself.
+double own_time(const Worker& worker) { return worker.compute + worker.pcie + worker.interconnect.at(worker.compute); }
+
 /// Rates at which classes cycle whose `think` holds everything but the wait for others. Where the servers' link is what
 /// they meet at, its two ways are two stations, each fast enough for several of the fastest worker; what slower links
 /// take longer is thinking. Else the busiest resource is one station.
@@ -99,7 +102,7 @@ Speed asynchronous(const Workload& job, std::span<const Group> groups, const Ser
   for (std::size_t i = 0; i < groups.size(); ++i) {
     const Worker& worker = *groups[i].worker;
     alone[i] = exchange_alone(job, worker, demand) - hidden_push(job, worker);
-    classes[i] = {.think = worker.compute + worker.pcie + worker.interconnect + alone[i], .count = groups[i].count};
+    classes[i] = {.think = own_time(worker) + alone[i], .count = groups[i].count};
   }
   if (job.in_turn) {
     rates_in_turn({classes.data(), groups.size()}, demand.busiest, {rates.data(), groups.size()});
@@ -111,11 +114,11 @@ Speed asynchronous(const Workload& job, std::span<const Group> groups, const Ser
     const auto& [worker, count] = groups[i];
     if (count == 0) continue;
     const double cycle = count / rates[i];
-    const double own = worker->compute + worker->pcie + worker->interconnect;
-    sum.add(count, cycle, worker->batch);
+    const double own = own_time(*worker);
+    sum.add(count, cycle, worker->batch, worker->relative_sd);
     sum.book(worker->compute_part, count, cycle, worker->compute);
     sum.book(Part::pcie, count, cycle, worker->pcie);
-    sum.book(Part::interconnect, count, cycle, worker->interconnect);
+    sum.book(Part::interconnect, count, cycle, worker->interconnect.at(worker->compute));
     sum.book(Part::worker_network, count, cycle, std::max(0.0, alone[i] - demand.busiest));
     sum.book(demand.part, count, cycle, cycle - own - std::max(0.0, alone[i] - demand.busiest));
   }
@@ -126,39 +129,55 @@ Speed asynchronous(const Workload& job, std::span<const Group> groups, const Ser
 struct Exchanged {
   double time = 0;
   double hideable = 0;  ///< that much of it may happen during the backward pass
+  double longer = 0;    ///< share by which waiting for each other lengthens the step
   Part part = Part::worker_network;
 };
 
-/// One barrier per step. The step's samples, the sum of the machines' batches, are dealt out by speed, so that all
-/// compute equally long; then comes of the exchange what the backward pass could not hide.
-Speed synchronous(std::span<const Group> groups, double overlap, const Exchanged& exchange) {
+/// One barrier per step. Its samples are dealt out by speed, so that all compute equally long: the longest of the
+/// workers' fixed times, then sum b_i / sum (b_i / variable_i). Then comes of the exchange what the backward pass could
+/// not hide.
+Speed synchronous(const Workload& job, std::span<const Group> groups, double overlap, const Exchanged& exchange) {
   Speed speed;
   double together = 0;  // samples/s of all, computing
   double squares = 0;
+  double most = 0;
+  double sum = 0;
+  double fixed = 0;
   const Worker* fastest = nullptr;
+  double quickest = 0;
   double pcie = 0;
-  double interconnect = 0;
   for (const auto& [worker, count] : groups) {
     if (count == 0) continue;
-    const double own = worker->batch / worker->compute;
-    if (fastest == nullptr || own > fastest->batch / fastest->compute) fastest = worker;
-    speed.batch += count * worker->batch;
+    const double own = pace_of(*worker);
+    if (own > quickest) {
+      fastest = worker;
+      quickest = own;
+    }
+    most = std::max(most, worker->batch);
+    sum += count * worker->batch;
+    fixed = std::max(fixed, worker->fixed);
     together += count * own;
     squares += count * own * own;
     pcie = std::max(pcie, worker->pcie);
-    interconnect = std::max(interconnect, worker->interconnect);
   }
-  const double compute = speed.batch / together;
+  MAYFLY_CHECK(fastest != nullptr, "a step needs a worker, and each worker a pace");
+  speed.batch = job.scale_batch ? std::min(sum, job.most_batch) : job.global_batch > 0 ? job.global_batch : most;
+  const double compute = fixed + speed.batch / together;
+  double interconnect = 0;
+  for (const auto& [worker, count] : groups) {
+    if (count > 0) interconnect = std::max(interconnect, worker->interconnect.at(compute));
+  }
   const double hidden = std::min(exchange.hideable, overlap * kBackwardShare * compute);
-  const double step = compute + pcie + interconnect + exchange.time - hidden;
+  const double waiting = exchange.longer * (compute + interconnect);
+  const double step = compute + pcie + interconnect + waiting + exchange.time - hidden;
   speed.updates_per_s = 1 / step;
   speed.samples_per_s = speed.batch / step;
-  const double first = fastest->batch / fastest->compute / together;
+  const double first = quickest / together;
   speed.cc = std::sqrt(std::max(0.0, 1 - 2 * first + squares / (together * together)));
   speed.breakdown[static_cast<std::size_t>(fastest->compute_part)] += compute;
   speed.breakdown[static_cast<std::size_t>(Part::pcie)] += pcie;
   speed.breakdown[static_cast<std::size_t>(Part::interconnect)] += interconnect;
-  speed.breakdown[static_cast<std::size_t>(exchange.part)] += exchange.time;
+  speed.breakdown[static_cast<std::size_t>(exchange.part)] += exchange.time + waiting;
   return speed;
 }
 
@@ -179,7 +198,7 @@ Speed synchronous_servers(const Workload& job, std::span<const Group> groups, co
   const bool server_bound = workers * demand.busiest > at_worker;
   const double last_push = std::max(at_worker, demand.busiest);
   const double exchange = job.in_turn ? std::max(pull + last_push, std::max(network, at_worker) + push) : pull + push;
-  return synchronous(groups, job.overlap,
+  return synchronous(job, groups, job.overlap,
                      {.time = exchange + job.tensors * job.latency,
                       .hideable = job.in_turn ? last_push : push,
                       .part = server_bound ? demand.part : Part::worker_network});
@@ -188,13 +207,14 @@ Speed synchronous_servers(const Workload& job, std::span<const Group> groups, co
 /// Ring: every tensor pays its latency, and 2 (p - 1) / p of the gradient crosses the slowest link.
 Speed ring(const Workload& job, std::span<const Group> groups) {
   const int machines = worker_count(groups);
-  double slowest_link = std::numeric_limits<double>::infinity();
+  std::optional<RingLinks> links;
   for (const auto& [worker, count] : groups) {
-    if (count > 0) slowest_link = std::min(slowest_link, worker->nic);
+    if (count > 0) links = links ? slower_links(*links, ring_of(job, *worker)) : ring_of(job, *worker);
   }
-  const double exchange =
-      machines == 1 ? 0 : job.tensors * job.latency + 2.0 * (machines - 1) / machines * job.parameters / slowest_link;
-  return synchronous(groups, job.overlap, {.time = exchange, .hideable = exchange});
+  const double exchange = machines == 1 ? 0 : job.tensors * job.latency + ring_traffic(*links, machines);
+  return synchronous(
+      job, groups, links->hides / kBackwardShare,
+      {.time = exchange, .hideable = links->hideable * exchange, .longer = ring_stretch(*links, machines)});
 }
 
 /// The best measured shape (data-parallel width x stages) that fits; machines beyond it idle.
@@ -214,6 +234,24 @@ Speed best_shape(const Workload& job, std::span<const Group> groups) {
 }
 
 }  // namespace
+
+bool shares_step(const Workload& job) {
+  if (job.global_batch <= 0 || job.scale_batch || job.exchange == Exchange::pipeline) return false;
+  return job.sync == Sync::bsp || job.exchange == Exchange::all_reduce;
+}
+
+std::optional<double> share_of_step(const Workload& job, std::span<const Group> groups, const Worker& worker) {
+  if (!shares_step(job)) return {};
+  double all = 0;
+  for (const auto& [other, count] : groups) all += count > 0 ? count * pace_of(*other) : 0;
+  return all > 0 ? job.global_batch * pace_of(worker) / all : 0;
+}
+
+RingLinks ring_of(const Workload& job, const Worker& worker) {
+  if (worker.ring) return *worker.ring;
+  const double once = worker.nic > 0 ? job.parameters / worker.nic : std::numeric_limits<double>::infinity();
+  return {.once = once, .hides = job.overlap * kBackwardShare};
+}
 
 double queue_server_limit(const Workload& job, const ServerPool& servers) {
   return 1 / server_demand(job, servers).busiest;

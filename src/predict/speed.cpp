@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "base/check.h"
 #include "predict/cycles.h"
@@ -51,19 +52,23 @@ Speed additive_speed(const Workload& job, std::span<const Group> groups, const S
   CycleSum sum;
   for (const auto& [worker, count] : groups) {
     if (count == 0) continue;
+    // Rings over a network that is not known have no speed.
+    if (job.exchange == Exchange::all_reduce && std::isinf(ring_of(job, *worker).once) && worker_count(groups) > 1)
+      return {};
     const double exchange = worker->rate > 0 ? 2 * job.parameters / worker->rate : 0;
-    const double cycle = worker->compute + worker->pcie + worker->interconnect + exchange;
-    sum.add(count, cycle, worker->batch);
+    const double cycle = worker->compute + worker->pcie + worker->interconnect.at(worker->compute) + exchange;
+    sum.add(count, cycle, worker->batch, worker->relative_sd);
     sum.book(worker->compute_part, count, cycle, worker->compute);
     sum.book(Part::pcie, count, cycle, worker->pcie);
-    sum.book(Part::interconnect, count, cycle, worker->interconnect);
+    sum.book(Part::interconnect, count, cycle, worker->interconnect.at(worker->compute));
     sum.book(Part::worker_network, count, cycle, exchange);
   }
   return sum.total();
 }
 
-Speed cluster_speed(Predictor predictor, const Workload& job, std::span<const Group> groups,
-                    const ServerPool& servers) {
+namespace {
+
+Speed speed_by(Predictor predictor, const Workload& job, std::span<const Group> groups, const ServerPool& servers) {
   switch (predictor) {
     case Predictor::queue:
       return queue_speed(job, groups, servers);
@@ -77,6 +82,27 @@ Speed cluster_speed(Predictor predictor, const Workload& job, std::span<const Gr
       break;
   }
   MAYFLY_CHECK(false, "the lambda predictor speaks of functions, not machines");
+}
+
+/// Where all make one step together: by what each could do alone.
+double sd_together(std::span<const Group> groups) {
+  double sum = 0;
+  double weight = 0;
+  for (const auto& [worker, count] : groups) {
+    const double share = worker->compute > 0 ? count * worker->batch / worker->compute : count;
+    sum += share * worker->relative_sd;
+    weight += share;
+  }
+  return weight > 0 ? sum / weight : 0;
+}
+
+}  // namespace
+
+Speed cluster_speed(Predictor predictor, const Workload& job, std::span<const Group> groups,
+                    const ServerPool& servers) {
+  Speed speed = speed_by(predictor, job, groups, servers);
+  if (speed.sd_by_updates == 0) speed.sd_by_updates = speed.sd_by_samples = sd_together(groups);
+  return speed;
 }
 
 std::optional<std::string_view> missing_for(Predictor predictor, const Workload& job, const ServerPool& servers) {

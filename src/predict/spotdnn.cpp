@@ -24,7 +24,7 @@ Speed spotdnn_speed(const Workload& job, std::span<const Group> groups, const Se
     const double exchange = 2 * job.parameters / granted;
     const double alone = 2 * job.parameters / worker->rate;
     const double cycle = worker->compute + exchange + worker->pcie;
-    sum.add(count, cycle, worker->batch);
+    sum.add(count, cycle, worker->batch, worker->relative_sd);
     sum.book(worker->compute_part, count, cycle, worker->compute);
     sum.book(Part::pcie, count, cycle, worker->pcie);
     // Uncontended, the worker's own pace is the limit; contended, the whole exchange waits for the server's link.

@@ -24,13 +24,15 @@ Json origin_json(const JobMeasurement& found, const ProfileRequest& request) {
 
 Json job_json(const JobMeasurement& found, const ProfileRequest& request) {
   const TrainSpec& train = *request.spec.train;
-  return {{"model", train.model.name},
-          {"dataset", train.data.name},
-          {"samples", found.ready.samples},
-          {"parameters_mb", static_cast<double>(found.ready.parameters) * kBytesPerParameter / 1e6},
-          {"tensors", std::max(1, found.look.tensors)},
-          {"sync", workers_wait(train) ? "bsp" : "asp"},
-          {"exchange", train.servers ? "server" : "all-reduce"}};
+  Json job{{"model", train.model.name},
+           {"dataset", train.data.name},
+           {"samples", found.ready.samples},
+           {"parameters_mb", static_cast<double>(found.ready.parameters) * kBytesPerParameter / 1e6},
+           {"tensors", std::max(1, found.look.tensors)},
+           {"sync", workers_wait(train) ? "bsp" : "asp"},
+           {"exchange", train.servers ? "server" : "all-reduce"}};
+  if (workers_wait(train)) job["batch"] = train.batch;
+  return job;
 }
 
 Json type_json(const JobMeasurement& found) {

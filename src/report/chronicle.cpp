@@ -60,7 +60,7 @@ void Chronicle::advance(Seconds to) {
   if (span <= 0) return;
   const auto held = static_cast<double>(present_.size());
   const double busy = members_present();
-  for (const auto& [name, machine] : present_) held_by_type_[machine.type] += span;
+  for (const auto& [name, machine] : present_) use(machine, span);
   if (members_.empty()) {
     usage_.idle += held * span;
   } else {
@@ -76,6 +76,13 @@ void Chronicle::advance(Seconds to) {
   cost_ += rate_ * (to - now_);
   now_ = to;
   if (priced_) spent_.add(now_.count(), cost_.value);
+}
+
+void Chronicle::use(const Tenancy& machine, double seconds) {
+  if (machine.market != "spot") return;
+  SpotUse& spot = spot_use_[{machine.type, machine.zone}];
+  spot.seconds += seconds;
+  spot.paid += machine.price * Seconds(seconds);
 }
 
 void Chronicle::begin_training(Seconds at) {
@@ -112,20 +119,8 @@ void Chronicle::event(const Fields& line, const std::string& kind) {
   }
   if (kind == "rolled-back") return roll_back(line.real("sample").value_or(checkpointed_));
   if (kind == "state-lost") return tell(kind, "the servers that held what was trained are gone");
-  if (kind == "priced") {
-    const auto price = line.real("usd_per_hour");
-    if (!price) return;
-    for (auto& [name, machine] : present_) {
-      if (machine.market == "spot" && machine.type == line.text("type") && machine.zone == line.text("zone"))
-        machine.price = UsdPerHour{*price};
-    }
-    return count_machines();
-  }
-  if (kind == "charged") {
-    const double cost = std::max(0.0, line.real("cost_usd").value_or(0));
-    cost_ += Usd{cost};
-    return tell(kind, fmt::format("{:.4f} USD for a machine that never joined: {}", cost, line.text("type")));
-  }
+  if (kind == "priced") return priced(line);
+  if (kind == "charged") return charged(line);
   if (kind == "expected") {
     const auto ready = line.real("ready_s");
     if (!ready || members_.empty()) return;
@@ -136,17 +131,43 @@ void Chronicle::event(const Fields& line, const std::string& kind) {
   if (kind == "estimated") target_ = line.real("samples");
 }
 
+void Chronicle::priced(const Fields& line) {
+  const auto price = line.real("usd_per_hour");
+  if (!price) return;
+  const std::string market = line.text("market").empty() ? "spot" : line.text("market");
+  for (auto& [name, machine] : present_) {
+    if (machine.market == market && machine.type == line.text("type") && machine.zone == line.text("zone"))
+      machine.price = UsdPerHour{*price};
+  }
+  count_machines();
+}
+
+void Chronicle::charged(const Fields& line) {
+  const Usd cost{std::max(0.0, line.real("cost_usd").value_or(0))};
+  cost_ += cost;
+  if (line.text("market") == "spot") {
+    SpotUse& spot = spot_use_[{line.text("type"), line.text("zone")}];
+    spot.seconds += std::max(0.0, line.real("time_s").value_or(0));
+    spot.paid += cost;
+  }
+  tell("charged", fmt::format("{:.4f} USD for a machine that never joined: {}", cost.value, line.text("type")));
+}
+
 void Chronicle::joined(const Fields& line) {
   const std::string worker = line.text("worker");
-  if (worker.empty()) return;
+  // After the end it is sent back, and the account is closed.
+  if (worker.empty() || !finish_.empty()) return;
   Tenancy machine{.name = worker,
                   .type = line.text("type"),
                   .zone = line.text("zone"),
                   .market = line.text("market"),
                   .price = UsdPerHour{line.real("usd_per_hour").value_or(0)},
                   .from = now_};
-  if (const auto since = line.real("paid_since_s"))
-    cost_ += machine.price * Seconds(std::max(0.0, now_.count() - *since));
+  if (const auto since = line.real("paid_since_s")) {
+    const double before = std::max(0.0, now_.count() - *since);
+    cost_ += machine.price * Seconds(before);
+    use(machine, before);
+  }
   priced_ = priced_ || machine.price.value > 0;
   const Kind kind{machine.type, machine.market};
   if (std::find(kinds_.begin(), kinds_.end(), kind) == kinds_.end()) kinds_.push_back(kind);
@@ -251,6 +272,7 @@ void Chronicle::command(const Fields& line, const std::string& kind) {
     tell(kind, "the state is to be saved", why);
   } else if (kind == "finish") {
     finish_ = why;
+    standing_ = {};  // what stood goes with it
     shapes_.add(now_.count(), {0, 0, 0});
     members_.clear();
     tell(kind, why == "target" ? "the target is reached" : "the end: the budget is spent");

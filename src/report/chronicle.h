@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/units.h"
@@ -71,8 +72,13 @@ class Chronicle {
   UsdPerHour rate() const { return rate_; }
   bool priced() const { return priced_; }
   const Usage& usage() const { return usage_; }
-  /// Machine-seconds by type.
-  const std::map<std::string, double>& held_by_type() const { return held_by_type_; }
+  /// Of the spot market, by type and zone: what would have cost more on demand.
+  struct SpotUse {
+    double seconds = 0;  ///< of machines
+    Usd paid{};
+  };
+  using SpotUses = std::map<std::pair<std::string, std::string>, SpotUse>;
+  const SpotUses& spot_use() const { return spot_use_; }
 
   /// Those that are gone, the latest 400 at most, in the order they went.
   const std::deque<Tenancy>& gone() const { return gone_; }
@@ -103,6 +109,9 @@ class Chronicle {
 
  private:
   void advance(Seconds to);
+  void use(const Tenancy& machine, double seconds);
+  void priced(const Fields& line);
+  void charged(const Fields& line);
   void event(const Fields& line, const std::string& kind);
   void command(const Fields& line, const std::string& kind);
   void reading(const Fields& line);
@@ -131,7 +140,7 @@ class Chronicle {
   std::deque<Tenancy> gone_{};
   std::int64_t machines_total_ = 0;
   std::vector<Kind> kinds_{};
-  std::map<std::string, double> held_by_type_{};
+  SpotUses spot_use_{};
   UsdPerHour standing_{};  ///< paid whatever machines there are
   UsdPerHour rate_{};
   Usd cost_{};

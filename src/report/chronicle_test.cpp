@@ -140,7 +140,9 @@ Trace weather() {
 /// The replay keeps its own account while it makes the journal; reading the journal must come to the same figures.
 TEST(Chronicle, ReadsFromAReplaysJournalWhatTheReplayCounted) {
   const Profile profile = load_profile(MAYFLY_SOURCE_DIR "/data/profiles/parcae-bert.json").value();
-  const Catalog catalog = load_catalog(MAYFLY_SOURCE_DIR "/data/catalogs/default.yaml").value();
+  const Catalog catalog = load_catalog(MAYFLY_SOURCE_DIR "/data/catalogs/default.yaml",
+                                       load_catalog(MAYFLY_SOURCE_DIR "/data/gpus.yaml").value())
+                              .value();
   for (const PolicyName policy : {PolicyName::checkpoint, PolicyName::reactive, PolicyName::liveput}) {
     const ReplayQuestion question{.policies = {policy}, .options = {.journal = true}};
     const auto answer = replay_answer(profile, catalog, weather(), question);

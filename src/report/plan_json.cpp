@@ -2,22 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+
+#include "base/normal.h"
+#include "base/text.h"
 
 namespace mayfly {
 namespace {
-
-Json lines_json(const std::vector<PlanLine>& lines) {
-  Json json = Json::array();
-  for (const PlanLine& line : lines) {
-    json.push_back({{"type", line.type},
-                    {"market", name(line.market)},
-                    {"zone", line.zone.empty() ? Json() : Json(line.zone)},
-                    {"n", line.count},
-                    {"usd_per_hour", line.rate.value}});
-  }
-  return json;
-}
 
 void put_risk(Json& json, const Risk& risk) {
   const auto put_chance = [&](const std::string& key, const std::optional<Estimate>& chance) {
@@ -28,9 +20,11 @@ void put_risk(Json& json, const Risk& risk) {
   };
   put_chance("deadline_probability", risk.in_time);
   if (risk.in_budget) put_chance("budget_probability", risk.in_budget);
-  json["cost_usd_p50"] = or_null(risk.cost_p50);
-  json["cost_usd_p95"] = or_null(risk.cost_p95);
+  json["cost_usd_p50"] = or_null(risk.cost.p50);
+  json["cost_usd_p95"] = or_null(risk.cost.p95);
 }
+
+Json finite_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(); }
 
 Json option_json(const PlanOption& option) {
   Json json{{"cluster", lines_json(option.cluster)}, {"servers", lines_json(option.servers)}};
@@ -39,9 +33,34 @@ Json option_json(const PlanOption& option) {
     json["functions"] = option.fleet->functions;
     json["memory_mib"] = option.fleet->memory_mib;
   }
-  json["time_s"] = option.time;
-  json["cost_usd"] = option.cost;
+  json["time_s"] = finite_or_null(expected_time(option));
+  json["cost_usd"] = finite_or_null(expected_cost(option));
+  json["exchange"] = name(option.exchange);
   if (option.risk) put_risk(json, *option.risk);
+  return json;
+}
+
+/// What the table of weather says of each spot line.
+Json usual_json(const PlanContext& context, const PlanOption& option) {
+  Json json = Json::array();
+  const WeatherTable& table = context.weather->usual;
+  const auto word = [](const std::string& text) { return text.empty() ? Json() : Json(text); };
+  for (const PlanLine& line : option.cluster) {
+    const InstanceType* type = line.market == Market::spot ? context.catalog.find(line.type) : nullptr;
+    if (type == nullptr) continue;
+    const WeatherTable::Rule& rule = table.rule_of(*type);
+    const SpotWeather& weather = rule.weather;
+    const auto source = std::find_if(table.sources.begin(), table.sources.end(),
+                                     [&](const Source& one) { return one.id == weather.source; });
+    json.push_back({{"type", line.type},
+                    {"losses_per_hour", weather.losses_per_hour},
+                    {"spread", weather.spread},
+                    {"wait_s", weather.wait.count()},
+                    {"together", weather.together},
+                    {"seen", {{"cloud", word(rule.cloud)}, {"gpu", word(rule.gpu)}, {"region", word(rule.region)}}},
+                    {"source", source->title},
+                    {"date", source->date}});
+  }
   return json;
 }
 
@@ -49,17 +68,23 @@ Json option_json(const PlanOption& option) {
 void put_weather(Json& json, const PlanContext& context, const PlanOption& option) {
   if (!option.risk) return;
   put_risk(json, *option.risk);
-  json["risk"] = {{"trace", context.weather->trace.name},
-                  {"observation", name(context.weather->trace.observation)},
-                  {"duration_s", context.weather->trace.duration.count()},
-                  {"policy", name(context.weather->options.policy)},
-                  {"windows", option.risk->windows},
-                  {"resamples", option.risk->resamples},
-                  {"time_s_p50", or_null(option.risk->time_p50)},
-                  {"time_s_p95", or_null(option.risk->time_p95)},
-                  {"confidence", or_null(context.request.confidence)},
-                  {"from_now", context.weather->options.now.has_value()},
-                  {"seed", context.weather->options.seed}};
+  const PlanWeather& weather = *context.weather;
+  Json& risk = json["risk"] = {{"windows", option.risk->windows},
+                               {"time_s_p50", or_null(option.risk->time.p50)},
+                               {"time_s_p95", or_null(option.risk->time.p95)},
+                               {"confidence", or_null(context.request.confidence)},
+                               {"seed", weather.options.seed}};
+  if (!weather.trace) {
+    risk["trace"] = Json();
+    risk["usual"] = usual_json(context, option);
+    return;
+  }
+  risk["trace"] = weather.trace->name;
+  risk["observation"] = name(weather.trace->observation);
+  risk["duration_s"] = weather.trace->duration.count();
+  risk["policy"] = name(weather.options.policy);
+  risk["resamples"] = option.risk->resamples;
+  risk["from_now"] = weather.options.now.has_value();
 }
 
 Json options_json(const std::vector<PlanOption>& options) {
@@ -93,8 +118,7 @@ Json course_json(const PlanContext& context, const Plan& plan) {
   if (!context.profile.loss || !plan.speed || context.request.progress) return course;
   int workers = 0;
   for (const PlanLine& line : plan.chosen.cluster) workers += line.count;
-  const LossConditions at{plan.speed->batch, workers, plan.speed->cc,
-                          context.request.sync.value_or(context.profile.sync)};
+  const LossConditions at{plan.speed->batch, workers, plan.speed->cc, context.profile.sync};
   for (int i = 1; i <= kPoints; ++i) {
     const double steps = plan.iterations * i / kPoints;
     const double loss = loss_after(*context.profile.loss, at, steps);
@@ -103,27 +127,38 @@ Json course_json(const PlanContext& context, const Plan& plan) {
   return course;
 }
 
+Json machines_json(const std::vector<MachineCount>& machines) {
+  Json json = Json::array();
+  for (const auto& [type, count] : machines) json.push_back({{"type", type}, {"n", count}});
+  return json;
+}
+
 }  // namespace
 
-std::vector<std::string> PlanWeather::notes(const Profile& profile, const PlanRequest& request) const {
-  std::vector<std::string> notes;
-  if (request.spot_types)
-    notes.push_back(fmt::format("of the spot market only what trace {} covers: {}", trace.name,
-                                fmt::join(*request.spot_types, ", ")));
-  if (!profile.pipeline && !profile.recovery)
-    notes.push_back(
-        fmt::format("profile {} says nothing of what a change of the cluster costs (recovery_s): changes "
-                    "are taken to be free",
-                    profile.name));
-  if (trace.observation == Observation::probe)
-    notes.push_back(
-        fmt::format("trace {} holds launch probes: what a request would have got, not what was kept", trace.name));
-  return notes;
+Json lines_json(const std::vector<PlanLine>& lines) {
+  Json json = Json::array();
+  for (const PlanLine& line : lines) {
+    json.push_back({{"type", line.type},
+                    {"market", name(line.market)},
+                    {"zone", line.zone.empty() ? Json() : Json(line.zone)},
+                    {"n", line.count},
+                    {"usd_per_hour", line.rate.value}});
+  }
+  return json;
+}
+
+Json memory_json(const MemoryFit& fit) {
+  Json json{{"need", 1e3 * fit.need.peak},  {"need_low", 1e3 * fit.need.low}, {"need_high", 1e3 * fit.need.high},
+            {"have", 1e3 * fit.have},       {"fits", name(fit.fits)},         {"chance", fit.chance},
+            {"basis", name(fit.need.basis)}};
+  if (fit.need.impossible_peak) json["impossible_peak"] = 1e3 * *fit.need.impossible_peak;
+  return json;
 }
 
 Json plan_json(const PlanContext& context, const Plan& plan) {
   Json json = header_json(context, true);
   json["cluster"] = lines_json(plan.chosen.cluster);
+  json["exchange"] = name(plan.chosen.exchange);
   json["servers"] = lines_json(plan.chosen.servers);
   if (plan.chosen.fleet) {
     json["platform"] = plan.chosen.platform;
@@ -132,13 +167,16 @@ Json plan_json(const PlanContext& context, const Plan& plan) {
     json["restarts"] = plan.functions->restarts;
   }
   if (!context.request.existing.empty()) {
-    json["addition"] = Json::array();
-    for (const auto& [type, count] : plan.addition) json["addition"].push_back({{"type", type}, {"n", count}});
+    json["addition"] = machines_json(plan.addition);
+    json["addition_servers"] = machines_json(plan.added_servers);
     json["addition_cost_usd"] = plan.chosen.added_cost;
   }
   put(json, "time_s", plan.time);
   put(json, "cost_usd", plan.cost);
   put_weather(json, context, plan.chosen);
+  if (!plan.chosen.risk) json["deadline_probability"] = or_null(chance_in_time(context, plan));
+  json["bare_time_s"] = plan.chosen.time;
+  json["bare_cost_usd"] = plan.chosen.cost;
   json["usd_per_hour"] = plan.chosen.hourly;
   json["basis"] = name(plan.basis);
   json["iterations"] = plan.iterations;
@@ -150,6 +188,8 @@ Json plan_json(const PlanContext& context, const Plan& plan) {
     json["bottleneck"] = name(plan.speed->bottleneck());
     json["breakdown_s"] = breakdown_json(*plan.speed);
   }
+  if (plan.peak_share) json["peak_share"] = *plan.peak_share;
+  json["memory_mb"] = plan.memory ? memory_json(*plan.memory) : Json();
   json["search"] = {{"method", plan.search},
                     {"evaluated", plan.evaluated},
                     {"time_s", context.took.count()},
@@ -178,6 +218,13 @@ Json plan_json(const PlanContext& context, const Infeasible& answer) {
   json["search"] = {{"method", name(context.request.search)}, {"time_s", context.took.count()}};
   json["notes"] = answer.notes;
   return json;
+}
+
+std::optional<double> chance_in_time(const PlanContext& context, const Plan& plan) {
+  if (!context.request.deadline || plan.relative_sd <= 0) return {};
+  const Seconds elapsed = context.request.progress ? context.request.progress->elapsed : Seconds{0};
+  const double left = (*context.request.deadline - elapsed).count();
+  return left > 0 ? normal_share(std::log(left / plan.time.middle) / plan.relative_sd) : 0;
 }
 
 void put(Json& json, const std::string& key, const Estimate& estimate) {

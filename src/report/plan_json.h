@@ -1,22 +1,14 @@
 #pragma once
 
+#include <optional>
 #include <string>
-#include <vector>
 
 #include "base/json.h"
 #include "plan/planner.h"
-#include "simulate/risk.h"
+#include "predict/memory.h"
+#include "report/plan_weather.h"
 
 namespace mayfly {
-
-/// The trace a plan is tried on, and how.
-struct PlanWeather {
-  Trace trace{};
-  RiskOptions options{};
-
-  /// What is left out of the answer.
-  std::vector<std::string> notes(const Profile& profile, const PlanRequest& request) const;
-};
 
 /// What an answer of the planner is about; it outlives the answer.
 struct PlanContext {
@@ -24,8 +16,11 @@ struct PlanContext {
   const Catalog& catalog;
   const PlanRequest& request;
   Seconds took{};
-  const PlanWeather* weather = nullptr;  ///< where a trace was given
+  const PlanWeather* weather = nullptr;  ///< where it was looked at
 };
+
+/// The chance of being in time as far as the prediction's own error goes; nothing without a deadline.
+std::optional<double> chance_in_time(const PlanContext& context, const Plan& plan);
 
 /// docs/formats.md#plan
 Json plan_json(const PlanContext& context, const Plan& plan);
@@ -34,5 +29,8 @@ Json plan_json(const PlanContext& context, const Infeasible& answer);
 /// `key`, and `key_p10`, `key_p90` (before the unit) where a band is known: time_s, time_s_p10, time_s_p90.
 void put(Json& json, const std::string& key, const Estimate& estimate);
 Json breakdown_json(const Speed& speed);
+/// `[{type, market, zone, n, usd_per_hour}]`
+Json lines_json(const std::vector<PlanLine>& lines);
+Json memory_json(const MemoryFit& fit);
 
 }  // namespace mayfly

@@ -159,24 +159,49 @@ Figures figures_of(const Chronicle& chronicle, const ViewContext& context) {
   return figures;
 }
 
-/// The same hours on demand: by the plan's own ratio where there is one, else by the catalogue's prices.
+/// What machines of the spot market cost on demand against there, by the plan's own prices.
+std::optional<double> planned_ratio(const Fields& plan) {
+  const auto dear = plan.object("saving").money("on_demand_cost_usd");
+  const auto planned = plan.money("cost_usd");
+  const auto time = plan.time("time_s");
+  if (!dear || !planned || !(planned->value > 0)) return std::nullopt;
+  Usd spot{};
+  for (const Json& line : plan.list("cluster")) {
+    const Fields fields(line);
+    if (fields.text("market") == "spot" && time)
+      spot += UsdPerHour{fields.real("usd_per_hour").value_or(0) * fields.real("n").value_or(0)} * *time;
+  }
+  // Of plans that do not say their machines, all is taken for spot.
+  if (!(spot.value > 0)) return *dear / *planned;
+  return (*dear - (*planned - spot)) / spot;
+}
+
+std::optional<Price> on_demand_price(const InstanceType& type, const std::string& zone) {
+  const auto own =
+      std::find_if(type.zones.begin(), type.zones.end(), [&](const ZonePrice& one) { return one.zone == zone; });
+  return own != type.zones.end() && own->on_demand ? own->on_demand : type.on_demand;
+}
+
+/// The same machine-seconds on demand. What was rented on demand costs what it did; only what was spot costs more.
 std::optional<Usd> on_demand_cost(const Chronicle& chronicle, const ViewContext& context, const Figures& figures) {
   if (!figures.cost) return std::nullopt;
-  const Fields plan(context.plan);
-  const auto planned = plan.money("cost_usd");
-  const auto dear = plan.object("saving").money("on_demand_cost_usd");
-  if (planned && dear && planned->value > 0) return *figures.cost * (*dear / *planned);
+  Usd paid{}, dear{};
+  const auto ratio = planned_ratio(Fields(context.plan));
   // Prices of an emulated run are stretched, the catalogue's are not.
   const bool emulated = context.summary.contains("emulated") && context.summary["emulated"].is_object();
-  if (context.catalog == nullptr || emulated) return std::nullopt;
-  Usd total{};
-  for (const auto& [name, seconds] : chronicle.held_by_type()) {
-    const InstanceType* type = context.catalog->find(name);
-    const auto price = type == nullptr ? std::nullopt : type->price(Market::on_demand);
-    if (!price) return std::nullopt;
-    total += price->rate * Seconds(seconds);
+  for (const auto& [kind, spot] : chronicle.spot_use()) {
+    paid += spot.paid;
+    const InstanceType* type = context.catalog == nullptr || emulated ? nullptr : context.catalog->find(kind.first);
+    const auto price = type == nullptr ? std::nullopt : on_demand_price(*type, kind.second);
+    if (price) {
+      dear += price->rate * Seconds(spot.seconds);
+    } else if (ratio) {
+      dear += spot.paid * *ratio;
+    } else {
+      return std::nullopt;
+    }
   }
-  return total;
+  return *figures.cost - paid + dear;
 }
 
 Json predicted_json(const ViewContext& context, const Figures& figures) {

@@ -57,6 +57,27 @@ TEST(View, WithoutAPlanTheCatalogueSaysWhatTheHoursCostOnDemand) {
   EXPECT_TRUE(stretched["on_demand_cost_usd"].is_null()) << "its prices are not the catalogue's";
 }
 
+// A spot machine for 10 s, its successor on demand for 30: by hand 10 s at 0.36 and 30 s at 0.526 USD/h are paid, and
+// 40 s at 0.526 it would have been: 24 % were saved, not the 32 % that spot is cheaper.
+TEST(View, WhatWasRentedOnDemandSavesNothing) {
+  Chronicle chronicle = trained();
+  for (const char* line :
+       {R"({"t_s":10,"event":"lost","worker":"w1"})",
+        R"({"t_s":10,"event":"joined","worker":"w2","type":"g4dn.xlarge","market":"on-demand","usd_per_hour":0.526})",
+        R"({"t_s":40,"event":"committed","generation":1,"first_sample":100,"samples":90})"})
+    chronicle.add(line);
+  const Catalog catalog{.types = {{.name = "g4dn.xlarge", .on_demand = Price{.rate = UsdPerHour{0.526}}}}};
+  const double paid = (0.36 * 10 + 0.526 * 30) / 3600;
+  const double dear = 0.526 * 40 / 3600;
+  const Json view = view_json(chronicle, {.catalog = &catalog});
+  EXPECT_NEAR(view["cost_usd"].get<double>(), paid, 1e-12);
+  EXPECT_NEAR(view["on_demand_cost_usd"].get<double>(), dear, 1e-12);
+  // By a plan of two spot machines beside one server on demand: 0.72 and 0.1 USD/h, on demand 1.052 and 0.1.
+  const ViewContext planned{.plan = Json::parse(R"({"time_s":3600,"cost_usd":0.82,"saving":{"on_demand_cost_usd":1.152},
+      "cluster":[{"type":"g4dn.xlarge","market":"spot","n":2,"usd_per_hour":0.36}]})")};
+  EXPECT_NEAR(view_json(chronicle, planned)["on_demand_cost_usd"].get<double>(), dear, 1e-12);
+}
+
 TEST(View, TheScorecardSetsPromisesAgainstTheSummary) {
   const ViewContext context{
       .status = RunStatus{.deadline = Seconds(8), .budget = Usd{1}, .target_loss = 0.5},

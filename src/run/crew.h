@@ -110,6 +110,8 @@ class Crew {
   virtual std::int64_t place_of(WorkerId /*worker*/) const { return sample(); }
   /// Members without whom all others can reach each other, as far as they have said that some cannot; as few as can be.
   virtual std::vector<WorkerId> apart() const { return {}; }
+  /// No other holds what was committed, or takes it over yet.
+  virtual bool needed(WorkerId /*worker*/) const { return false; }
   /// It is there, and is not to train for a while; arrived() may follow. What it holds may still be needed.
   virtual void set_aside(WorkerId worker) = 0;
   /// Those whose word is missing before the formation stands, or the step in hand is over.

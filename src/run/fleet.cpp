@@ -39,6 +39,8 @@ int Fleet::count(bool server) const {
   }));
 }
 
+bool Fleet::missing(bool server) const { return count(server) < (server ? options_.servers : options_.workers); }
+
 const Fleet::Launch* Fleet::find(int launch) const {
   const auto found = launches_.find(launch);
   return found == launches_.end() ? nullptr : &found->second;
@@ -77,8 +79,8 @@ int Fleet::order(Seconds now, const MachineRole& role, int instead) {
 
 void Fleet::fill(Seconds now) {
   if (closed_ || !options_.starts) return;
-  while (count(true) < options_.servers) order(now, options_.server);
-  while (count(false) < options_.workers) order(now, next_role());
+  while (missing(true)) order(now, options_.server);
+  while (missing(false)) order(now, next_role());
 }
 
 Result<void> Fleet::acquire(Seconds now, const std::vector<MachineRole>& roles) {
@@ -116,11 +118,11 @@ void Fleet::seen(Seconds now, const Sighting& sight) {
   // What is said late does not turn a machine back into an order.
   if (sight.stage < found->second.stage) return;
   if (sight.stage != Sighting::Stage::ordered) came(now, sight.launch, found->second, sight);
+  found->second.where = sight.where;  // of an order: what it waits for
   found->second.stage = sight.stage;
 }
 
 void Fleet::came(Seconds now, int launch, Launch& it, const Sighting& sight) {
-  it.where = sight.where;
   it.pid = sight.pid;
   refusals_ = 0;
   refused_.clear();
@@ -156,7 +158,8 @@ void Fleet::gone(Seconds now, int launch, const Ending& ending) {
 bool Fleet::deserted() const {
   const auto orders = [](const auto& entry) {
     const Task::Kind kind = entry.second.kind;
-    return kind == Task::Kind::fill || kind == Task::Kind::refill || kind == Task::Kind::replace;
+    if (kind == Task::Kind::fill) return true;
+    return !entry.second.role.server && (kind == Task::Kind::refill || kind == Task::Kind::replace);
   };
   return options_.starts && count(false) == 0 && std::none_of(tasks_.begin(), tasks_.end(), orders);
 }
@@ -206,8 +209,8 @@ int Fleet::launch_of(int worker) const {
   return found == launches_.end() ? -1 : found->first;
 }
 
-void Fleet::settled(int launch) {
-  if (const auto found = successors_.find(launch); found != successors_.end()) retire(found->second);
+void Fleet::settled(Seconds now, int launch) {
+  if (const auto found = successors_.find(launch); found != successors_.end()) retire(now, found->second);
 }
 
 void Fleet::leaves(Seconds now, int launch) {
@@ -247,7 +250,7 @@ void Fleet::succeed(Seconds now, int launch) {
 }
 
 /// Its successor is there, or there is no more time to wait for it.
-void Fleet::retire(int launch) {
+void Fleet::retire(Seconds now, int launch) {
   const auto heir =
       std::find_if(successors_.begin(), successors_.end(), [&](const auto& entry) { return entry.second == launch; });
   if (heir == successors_.end()) return;
@@ -256,6 +259,8 @@ void Fleet::retire(int launch) {
   if (found == launches_.end()) return;
   found->second.wanted = false;
   wishes_.tells.push_back(launch);
+  // While there was one more, a loss was none.
+  if (!closed_) at(now, {Task::Kind::refill, launch, found->second.role});
 }
 
 void Fleet::perform(Seconds now, const Task& task) {
@@ -265,16 +270,16 @@ void Fleet::perform(Seconds now, const Task& task) {
       return fill(now);
     case Task::Kind::refill:
       // By what is missing now, not by what was lost: machines may have been acquired meanwhile, or others lost.
-      if (task.role.server && count(true) < options_.servers) order(now, options_.server);
-      if (!task.role.server && count(false) < options_.workers) order(now, next_role());
+      if (missing(task.role.server)) order(now, task.role.server ? options_.server : next_role());
       return;
     case Task::Kind::replace:
-      order(now, task.role, task.launch);
+      // Others may have been acquired meanwhile, or all that was missing ordered.
+      if (missing(task.role.server)) order(now, task.role, task.launch);
       return;
     case Task::Kind::succeed:
       return succeed(now, task.launch);
     case Task::Kind::retire:
-      return retire(task.launch);
+      return retire(now, task.launch);
     case Task::Kind::await:
       if (found == launches_.end() || found->second.greeted) return;
       wishes_.sayings.push_back(

@@ -76,7 +76,7 @@ class Fleet {
   /// From when on nobody has counted what a machine costs; none: all is counted, or it is not paid for yet.
   std::optional<Seconds> uncounted_since(const Launch& launch) const;
   /// Its worker is ready to train: the machine it succeeds may go.
-  void settled(int launch);
+  void settled(Seconds now, int launch);
   /// It had its notice: another is ordered now, not when it is gone.
   void leaves(Seconds now, int launch);
   /// Not wanted any more, and not replaced: others may be ordered while it is still at something.
@@ -132,10 +132,11 @@ class Fleet {
   void came(Seconds now, int launch, Launch& it, const Sighting& sight);
   void gone(Seconds now, int launch, const Ending& ending);
   void succeed(Seconds now, int launch);
-  void retire(int launch);
+  void retire(Seconds now, int launch);
   /// Between an order that came to nothing and the next.
   Seconds next_pause();
   int count(bool server) const;
+  bool missing(bool server) const;
   /// The last workers were given back, what was to come in their place did not, and none is on its way.
   bool deserted() const;
   MachineRole next_role() const;

@@ -117,7 +117,7 @@ TEST(Fleet, AMachineWithALifetimeHasASuccessorBeforeItsEnd) {
   EXPECT_EQ(fleet.wishes(Seconds(90)).orders.size(), 1u);
   run(fleet, Seconds(91), 1);
   EXPECT_TRUE(fleet.wishes(Seconds(92)).tells.empty());
-  fleet.settled(1);
+  fleet.settled(Seconds(92), 1);
   EXPECT_EQ(fleet.wishes(Seconds(92)).tells, std::vector<int>{0});
   lose(fleet, Seconds(93), 0);
   EXPECT_TRUE(fleet.wishes(Seconds(99)).orders.empty());
@@ -133,6 +133,17 @@ TEST(Fleet, AMachineThatNeverSaysAWordIsEnded) {
   run(fleet, kStart, 1);
   fleet.greeted(1, 7);
   EXPECT_EQ(fleet.wishes(Seconds(40)).ends, std::vector<int>{0}) << "four times what is expected";
+}
+
+TEST(Fleet, AnOrderSaysWhatItWaitsFor) {
+  Fleet fleet(two_workers());
+  fleet.begin(kStart);
+  fleet.wishes(kStart);
+  fleet.seen(kStart, {.launch = 0, .where = "job 7_0 waits in spot: Resources"});
+  EXPECT_EQ(fleet.find(0)->where, "job 7_0 waits in spot: Resources");
+  EXPECT_FALSE(fleet.find(0)->since) << "it costs nothing";
+  fleet.seen(Seconds(1), {.launch = 0, .stage = Sighting::Stage::running, .where = "n1, job 7_0"});
+  EXPECT_EQ(fleet.find(0)->where, "n1, job 7_0");
 }
 
 TEST(Fleet, WhatAnEngineHasForgottenIsUnknownAfterAWhile) {

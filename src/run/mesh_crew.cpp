@@ -48,6 +48,11 @@ bool MeshCrew::holds(WorkerId worker) const {
   return found != holdings_.end() && found->second.sample == sample_;
 }
 
+bool MeshCrew::needed(WorkerId worker) const {
+  const auto other = [&](const auto& entry) { return entry.first != worker && entry.second.sample == sample_; };
+  return guest_ == worker || (sample_ > 0 && holds(worker) && std::ranges::none_of(holdings_, other));
+}
+
 bool MeshCrew::assign(const Assign& command) {
   generation_ = command.generation;
   members_ = command.members;
@@ -284,8 +289,10 @@ void MeshCrew::commit() {
   MAYFLY_CHECK(kept, "a lease that is out can be committed");
   sample_ = lease_->end();
   committed_in_ = formation_;
-  // They apply it when they hear of it, be it from Proceed or from the next Form.
-  for (const WorkerId worker : ranks_) holdings_[worker].sample = sample_;
+  // They apply it when they hear of it, be it from Proceed or from the next Form. One that reported may be gone.
+  for (const WorkerId worker : ranks_) {
+    if (const auto found = holdings_.find(worker); found != holdings_.end()) found->second.sample = sample_;
+  }
   lease_.reset();
   reports_.clear();
   untold_ = true;

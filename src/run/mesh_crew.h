@@ -45,6 +45,7 @@ class MeshCrew final : public Crew {
   bool stands(WorkerId worker) const override;
   bool alive(WorkerId worker) const override { return holdings_.contains(worker); }
   std::vector<WorkerId> apart() const override;
+  bool needed(WorkerId worker) const override;
   void set_aside(WorkerId worker) override { unreached_.remove(worker); }
   std::vector<WorkerId> awaited() const override;
 

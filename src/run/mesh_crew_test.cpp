@@ -245,6 +245,31 @@ TEST(MeshCrew, WhoWasHandedTheStateIsASourceThoughTheFormationNeverStood) {
   EXPECT_EQ(stage.last<Form>(3).receivers, (std::vector<int>{0}));
 }
 
+TEST(MeshCrew, WhoWentBeforeItsStepWasCommittedHoldsNothing) {
+  MeshStage stage;
+  for (const WorkerId worker : {1, 2}) stage.crew.arrived(worker, {.sample = 0});
+  ASSERT_TRUE(stage.crew.assign(side_by_side(1, {1, 2}, 0)));
+  stage.crew.go_on(100);
+  stage.stand();
+  EXPECT_FALSE(stage.crew.hear(1, stage.report()));
+  stage.crew.gone(1);
+  ASSERT_TRUE(stage.crew.hear(2, stage.report()));
+  stage.crew.commit();
+  EXPECT_FALSE(stage.crew.alive(1));
+  EXPECT_TRUE(stage.crew.needed(2));
+}
+
+TEST(MeshCrew, WhoAloneHoldsTheStateIsNeeded) {
+  MeshStage stage;
+  stage.crew.arrived(1, {.sample = 0});
+  EXPECT_FALSE(stage.crew.needed(1));  // nothing is trained
+  train_one_and_hand_over(stage);      // to 2, not to 3
+  EXPECT_FALSE(stage.crew.needed(1));
+  EXPECT_FALSE(stage.crew.needed(3));
+  stage.crew.gone(2);
+  EXPECT_TRUE(stage.crew.needed(1));
+}
+
 // 1 and 2 hold 8 samples; the run falls back to none, and 3 trains the same 8 again, by itself. Its weights are others.
 TEST(MeshCrew, WhatWasHeldBeforeARollBackIsNoStateOfTheNewHistory) {
   MeshStage stage;

@@ -8,13 +8,13 @@
 
 #include "control/controller.h"
 #include "control/job.h"
-#include "engine/local_engine.h"
+#include "engine/engine.h"
+#include "engine/script_command.h"
 #include "job/job_spec.h"
 #include "predict/emulation.h"
 #include "run/step_watch.h"
 #include "status/progress.h"
 #include "status/summary.h"
-#include "trace/trace.h"
 
 namespace mayfly {
 
@@ -24,7 +24,6 @@ struct RunTimes {
   Seconds silence{2};      ///< of a worker, after which it is taken for lost
   Seconds orphan{30};      ///< silence after which a worker takes the controller for gone
   Seconds replacement{1};  ///< without a trace: from a loss to the start of a new machine
-  Seconds notice{2};       ///< with a trace: from SIGTERM to SIGKILL
   StepWatch::Options step{};
 };
 
@@ -50,22 +49,19 @@ struct RunInputs {
   std::string job_text{};
   std::filesystem::path job_file{};       ///< absolute
   std::filesystem::path directory{};      ///< of this run; docs/formats.md#run
-  std::filesystem::path program{};        ///< mayfly-train
-  std::optional<ScriptCommand> script{};  ///< what workers run instead
+  EngineChoice engine{};                  ///< where machines come from
+  std::optional<ScriptCommand> script{};  ///< what workers run instead of mayfly-train
   int workers = 1;                        ///< machines to hold
   std::vector<MachineRole> roles{};       ///< what they play, one each
   ServerRole servers{};
-  bool trust = false;                    ///< workers load TorchScript of other users
   bool supervised = false;               ///< the parent process starts this one again should it be killed
   bool starts_machines = true;           ///< otherwise all of them come by themselves
+  bool rents = true;                     ///< workers on demand beside its roles, to keep a deadline
   bool priced = false;                   ///< roles have prices
-  std::optional<Series> weather{};       ///< machines come and go as in a trace
-  double speed = 1;                      ///< seconds of the trace per second
   std::string address = "127.0.0.1";     ///< where the controller listens
   int port = 0;                          ///< 0: any that is free
   std::string advertise{};               ///< HOST or HOST:PORT where workers reach it; empty: where it listens
   std::string interface = "lo";          ///< and each other
-  std::string notices = "none";          ///< whose metadata service the machines watch, as for `--notices`
   const Job* job = nullptr;              ///< shapes and costs; outlives the run
   const Profile* profile = nullptr;      ///< where there is one; outlives the run
   std::optional<Emulation> emulation{};  ///< roles are held back by it; what was promised is stretched already
@@ -74,7 +70,6 @@ struct RunInputs {
   /// The cheapest machines that put a promise right again; none, where nothing is known of others than those it has.
   std::function<std::vector<MachineRole>(const Shortfall&)> addition{};
   RunTimes times{};
-  std::uint64_t seed = 1;
 };
 
 struct RunCalls {

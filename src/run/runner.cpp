@@ -46,6 +46,7 @@ Result<RunSummary> Runner::run() {
   });
   pulse();
   if (!session_->over()) loop_.run();
+  engine_->finish();
   journal_.flush();
   // What is being published is finished first: the summary is of the newest checkpoint.
   vault_.reset();
@@ -83,7 +84,7 @@ std::string Runner::join_address() const {
 
 Result<std::string> Runner::kept_tag() {
   if (auto kept = store_.noted("run")) return *std::move(kept);
-  const std::string tag = fmt::format("{}-{:08x}", run_name(inputs_.directory), std::random_device{}());
+  std::string tag = fmt::format("{}-{:08x}", run_name(inputs_.directory), std::random_device{}());
   if (const auto noted = store_.note("run", tag); !noted) return unexpected(noted.error());
   return tag;
 }
@@ -130,32 +131,25 @@ Result<void> Runner::open_desk(const std::string& token) {
   return save_text(inputs_.directory / "address", join_address() + "\n");
 }
 
-void Runner::make_engine(const std::string& token, const std::string& tag) {
-  const std::string address = join_address();
-  LocalEngine::Options options{
-      .run = tag,
-      .program = inputs_.program,
-      .arguments = {"--join", address, "--interface", inputs_.interface, "--notices", inputs_.notices},
-      .script = inputs_.script,
-      .join = address,
-      .logs = inputs_.directory / "logs",
-      .token = token,
-      .notice = inputs_.times.notice,
-      .capacity = inputs_.workers,
-      .speed = inputs_.speed,
-      .now = [this] { return now(); },
-      .seed = inputs_.seed};
-  if (inputs_.trust) options.arguments.emplace_back("--trust");
-  if (inputs_.weather) options.weather = capped(*inputs_.weather, inputs_.workers);
-  const auto seen = [this](const Sighting& sight) {
+void Runner::start_engine(const std::string& token, const std::string& tag) {
+  Engine::Calls calls;
+  calls.seen = [this](const Sighting& sight) {
     session_->seen(now(), sight);
     perform();
   };
-  const auto priced = [this](const MachineKind& kind, UsdPerHour price) {
+  calls.priced = [this](const MachineKind& kind, UsdPerHour price) {
     session_->priced(now(), kind, price);
     perform();
   };
-  engine_ = std::make_unique<LocalEngine>(loop_, std::move(options), Engine::Calls{.seen = seen, .priced = priced});
+  calls.said = [this](const std::string& text) {
+    session_->say(now(), text);
+    perform();
+  };
+  const RunTerms terms{
+      .run = tag, .join = join_address(), .token = token, .directory = inputs_.directory, .now = [this] {
+        return now();
+      }};
+  engine_ = inputs_.engine.start(loop_, terms, std::move(calls));
 }
 
 Result<void> Runner::open() {
@@ -180,18 +174,14 @@ Result<void> Runner::open() {
   vault_ = std::make_unique<Vault>(folder, inputs_.spec.train->checkpoint.keep,
                                    [this](std::function<void()> call) { loop_.post(std::move(call)); });
   // Weather goes by the run's time, so that is set before there is an engine.
-  session_ = std::make_unique<Session>(inputs_, [this](const MachineRole& role) { return expected(role); });
+  session_ = std::make_unique<Session>(inputs_, inputs_.engine.expected);
   zero_ = Clock::now() - std::chrono::duration_cast<Clock::duration>(session_->restore(*lines, *notes));
-  make_engine(*token, *tag);
+  start_engine(*token, *tag);
   engine_->adopt(session_->fleet().kept());
   session_->begin(now());
   perform();
   check_file_limit();
   return {};
-}
-
-Expectation Runner::expected(const MachineRole& role) const {
-  return LocalEngine::usual(role, inputs_.script.has_value(), inputs_.times.notice);
 }
 
 void Runner::check_file_limit() {

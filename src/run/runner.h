@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "engine/local_engine.h"
+#include "engine/engine.h"
 #include "run/desk.h"
 #include "run/journal.h"
 #include "run/session.h"
@@ -27,14 +27,13 @@ class Runner {
   using Clock = std::chrono::steady_clock;
 
   Result<void> open();
-  Expectation expected(const MachineRole& role) const;
   Result<void> open_desk(const std::string& token);
   Result<std::string> kept_token();
   /// Where workers reach the controller.
   std::string join_address() const;
   /// The run's name among all runs; stored with the first launch.
   Result<std::string> kept_tag();
-  void make_engine(const std::string& token, const std::string& tag);
+  void start_engine(const std::string& token, const std::string& tag);
   void check_file_limit();
   void not_let_in(const std::string& why);
 
@@ -70,7 +69,7 @@ class Runner {
   Loop loop_{};
   Clock::time_point zero_ = Clock::now();  ///< of the run's time, which stands still while no process drives it
   std::unique_ptr<Desk> desk_{};
-  std::unique_ptr<LocalEngine> engine_{};
+  std::unique_ptr<Engine> engine_{};
   std::unique_ptr<Session> session_{};
   std::unique_ptr<Vault> vault_{};
   std::unique_ptr<SignalWatch> signals_{};

@@ -48,7 +48,7 @@ PolicyOptions policy_options(const RunInputs& inputs) {
   options.offers = {{.type = inputs.roles.back().type,
                      .market = Market::on_demand,
                      .rate = inputs.job->on_demand.value_or(UsdPerHour{}),
-                     .limit = inputs.starts_machines ? inputs.job->shapes.most_machines() : 0}};
+                     .limit = inputs.starts_machines && inputs.rents ? inputs.workers : 0}};
   return options;
 }
 
@@ -267,11 +267,20 @@ void Session::obey(const Acquire& command) {
 void Session::obey(const Release& command) {
   fleet_.parted(now_, command.worker);
   fleet_.give_up(fleet_.launch_of(command.worker));
-  if (saving_.asked()) {
-    // It may be the one that writes, or the last that holds the state.
-    to_release_.push_back(command.worker);
-  } else {
-    dismiss(command.worker, "released");
+  to_release_.push_back(command.worker);
+  release();
+}
+
+/// Not the one that writes a checkpoint, nor the last that holds the state, before others have it or it is saved.
+void Session::release() {
+  if (saving_.asked()) return;
+  for (const WorkerId worker : std::exchange(to_release_, {})) {
+    if (members_.find(worker) == nullptr) continue;
+    if (crew_->needed(worker) && !saving_.holds(crew_->sample())) {
+      to_release_.push_back(worker);
+    } else {
+      dismiss(worker, "released");
+    }
   }
 }
 
@@ -280,6 +289,14 @@ void Session::obey(const Checkpoint&) { request_checkpoint(); }
 void Session::obey(const Finish& command) {
   if (command.why == Finish::Why::budget) say("the budget is spent");
   end(command.why == Finish::Why::target ? RunEnd::trained : RunEnd::budget);
+}
+
+void Session::obey(const Warn& command) {
+  const std::string_view why = !inputs_.starts_machines ? "this run starts no machines by itself"
+                               : inputs_.rents
+                                   ? "no more may be ordered"
+                                   : "the job takes spot machines alone, others with --market spot,on-demand";
+  say(fmt::format("the deadline is in danger: {}; {}", command.what, why));
 }
 
 void Session::obey(const Wake& command) { alarms_[Alarm::wake] = command.at; }

@@ -175,8 +175,7 @@ class Session {
   /// Servers that will be taken with what no server that stays holds.
   void check_last_holders();
   void let_leavers_go();
-  /// Before this one is taken.
-  bool can_save(WorkerId worker) const;
+  bool can_save(WorkerId worker) const;  ///< before this one is taken
 
   // The controller.
   void tell(const Event& event);
@@ -187,9 +186,11 @@ class Session {
   void obey(const Pause& command);
   void obey(const Acquire& command);
   void obey(const Release& command);
+  void release();
   void obey(const Drain&) {}
   void obey(const Checkpoint&);
   void obey(const Finish& command);
+  void obey(const Warn& command);
   void obey(const Wake& command);
   /// No member holds the state: a checkpoint is looked for, and roll_back() follows.
   void seek_state();
@@ -238,9 +239,8 @@ class Session {
   std::int64_t seek_after_ = 0;  ///< publishes that the vault knew of when it was asked
   std::string crew_record_{};    ///< as it is stored
   bool parting_ = false;         ///< nothing new is leased: what there is goes into a checkpoint before servers go
-  std::vector<WorkerId> to_release_{};  ///< once the checkpoint is written
-  bool evaluate_ = false;               ///< with the step that the decision is waited for
-  Seconds formation_time_{};
+  std::vector<WorkerId> to_release_{};    ///< as soon as they are not needed any more
+  bool evaluate_ = false;                 ///< with the step that the decision is waited for
   std::optional<Seconds> apart_since_{};  ///< some say that they cannot reach others
   std::int64_t formation_seen_ = 0;
   std::size_t workers_seen_ = 0;  ///< that the guard knows of
@@ -250,7 +250,7 @@ class Session {
   int nan_steps_ = 0;                     ///< the last ones, whose loss was no number
   std::int64_t last_good_ = 0;            ///< sample before the first of them
   std::optional<std::string> verdict_{};  ///< why the run ends as soon as it is saved
-  Seconds next_reading_{}, pulsed_{}, store_time_{};
+  Seconds next_reading_{}, pulsed_{}, store_time_{}, formation_time_{};
   std::optional<RunEnd> ended_{};
   std::optional<std::string> failure_{};
   bool told_to_stop_ = false, over_ = false;

@@ -178,6 +178,7 @@ void Session::ring(Alarm alarm) {
 }
 
 void Session::deliver() {
+  release();
   if (crew_->formation() != formation_seen_) {
     formation_seen_ = crew_->formation();
     formation_time_ = now_;

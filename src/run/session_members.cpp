@@ -13,7 +13,6 @@ namespace {
 
 /// Machines that fail by themselves before they are ready, in a row, until the run is given up.
 constexpr int kMostFailedStarts = 5;
-constexpr std::string_view kNetworkFile = "network.safetensors";
 /// The list of those in the run waits so long for others that come, for each one in it: a long list takes longer to
 /// write.
 constexpr Seconds kListEach{1e-4};
@@ -188,7 +187,7 @@ void Session::on_ready(WorkerId worker, const Ready& message) {
   saving_.learn_size(message.state_mb);
   if (member.leaving) return;  // gone before it could do anything
   if (member.server) return on_server_ready(worker, message);
-  fleet_.settled(member.launch);
+  fleet_.settled(now_, member.launch);
   if (const auto same = check_data(message); !same) return on_unable(worker, {same.error().message});
   learn_epoch(message);
   crew_->arrived(worker, {.sample = 0});  // the first weights
@@ -245,7 +244,7 @@ void Session::published(Seconds now, const CheckpointWritten& checkpoint, const 
                                 std::filesystem::path(checkpoint.path).filename().string(), checkpoint.size_mb,
                                 checkpoint.stall_s, checkpoint.write_s));
   tell(CheckpointDone{progress_of(checkpoint.sample)});
-  for (const WorkerId worker : std::exchange(to_release_, {})) dismiss(worker, "released");
+  release();
   if (verdict_) {
     fail_as_judged();
   } else if (phase_ == Phase::saving) {
@@ -262,7 +261,7 @@ void Session::published(Seconds now, const CheckpointWritten& checkpoint, const 
 void Session::on_not_written(const CheckpointFailed& message) {
   saving_.failed(now_);
   say("no checkpoint: " + message.what);
-  for (const WorkerId worker : std::exchange(to_release_, {})) dismiss(worker, "released");
+  release();
   if (verdict_) return fail_as_judged();
   if (phase_ == Phase::saving)
     fail(fmt::format("stopped, but the last checkpoint could not be written: {}", message.what));
@@ -326,7 +325,12 @@ void Session::priced(Seconds now, const MachineKind& kind, UsdPerHour price) {
 void Session::charge(const Fleet::Launch& launch) {
   const auto since = fleet_.uncounted_since(launch);
   if (!since || launch.role.server || launch.role.price.value <= 0 || controller_.finished()) return;
-  tell(Charged{.type = launch.role.type, .zone = launch.role.zone, .cost = launch.role.price * (now_ - *since)});
+  const Seconds time = now_ - *since;
+  tell(Charged{.type = launch.role.type,
+               .zone = launch.role.zone,
+               .cost = launch.role.price * time,
+               .market = launch.role.market,
+               .time = time});
 }
 
 void Session::machine_gone(int launch, const Ending& ending) {

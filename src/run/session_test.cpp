@@ -266,6 +266,46 @@ TEST(Session, ALossThatIsNoNumberNowAndThenEndsNothing) {
   EXPECT_FALSE(shell.session->failure());
 }
 
+/// A run of a spot machine that has a profile and a deadline which one machine cannot keep.
+struct Late : Shell {
+  explicit Late(bool rents) {
+    inputs.spec.deadline = Seconds(60);
+    inputs.spec.steps = 1'000'000;
+    inputs.profile = &profile;
+    inputs.workers = 2;
+    inputs.rents = rents;
+    job.on_demand = UsdPerHour{7200};
+    start();
+    guest.emplace(*this, Seconds(1), Ready{.samples = 2000});
+  }
+  /// What is ordered on demand, and what is said of it.
+  std::pair<int, std::string> ordered(Seconds until) {
+    std::pair<int, std::string> found;
+    for (Seconds time{2}; time < until; time += Seconds(1)) {
+      session->pass(time);
+      for (const Act& act : session->acts()) {
+        if (const auto* say = std::get_if<Say>(&act)) found.second += say->text + "\n";
+        if (const auto* ask = std::get_if<Ask>(&act)) {
+          for (const Order& order : ask->orders) found.first += order.role.market == Market::on_demand;
+        }
+      }
+    }
+    return found;
+  }
+  Profile profile{};
+  std::optional<Guest> guest{};
+};
+
+TEST(Session, RentsMachinesOnDemandOnlyWhereItMay) {
+  const auto [ordered, said] = Late(true).ordered(Seconds(50));
+  EXPECT_GT(ordered, 0);
+  EXPECT_NE(said.find("ordered, on-demand"), said.npos) << said;
+  const auto [none, warned] = Late(false).ordered(Seconds(50));
+  EXPECT_EQ(none, 0) << warned;
+  EXPECT_NE(warned.find("the deadline is in danger: "), warned.npos) << warned;
+  EXPECT_NE(warned.find("--market spot,on-demand"), warned.npos) << warned;
+}
+
 // Its heartbeats go on; the first step may take 600 s, then it is asked where it is, and a second later it is lost.
 TEST(Session, AWorkerThatDoesNotGetOnIsLost) {
   Shell shell;

@@ -149,8 +149,10 @@ void Session::end_saving() {
 }
 
 void Session::check_checkpoint() {
-  if (phase_ != Phase::training || !crew_->training() || nan_steps_ > 0) return;
-  const bool last = target_ && crew_->sample() >= *target_;
+  // Those that are given back wait for it where they alone hold the state.
+  const bool awaited = !to_release_.empty();
+  if (phase_ != Phase::training || (!crew_->training() && !awaited) || nan_steps_ > 0) return;
+  const bool last = awaited || (target_ && crew_->sample() >= *target_);
   if (saving_.due(now_, crew_->sample(), last, accounts_.preemptions())) request_checkpoint();
 }
 

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/check.h"
+#include "predict/cycles.h"
 
 namespace mayfly {
 
@@ -103,7 +104,7 @@ Result<std::vector<Pool>> pools_of(const std::vector<PlanLine>& cluster, const T
 
 MachineKind kind_of(const PlanLine& line) { return {line.type, line.zone, line.market}; }
 
-Supply supply_of(const Pool& pool, const std::vector<PlanLine>& cluster, Seconds duration) {
+Supply supply_of(const Pool& pool, const std::vector<PlanLine>& cluster, Seconds duration, SpotPrices prices) {
   Trace several;
   for (const Series* series : pool.sources) several.series.push_back(*series);
   const Series whole = several.series.size() == 1 ? several.series.front() : merged(several);
@@ -114,8 +115,11 @@ Supply supply_of(const Pool& pool, const std::vector<PlanLine>& cluster, Seconds
     const PlanLine& line = cluster[at];
     wanted += line.count;
     supply.lines.push_back({.kind = kind_of(line), .most = line.count, .price = line.rate});
-    for (const PricePoint& point : whole.prices)
-      supply.lines.back().prices.push_back({point.time, line.rate * (point.price.value / mean)});
+    const bool traced = prices == SpotPrices::as_traced;
+    for (const PricePoint& point : whole.prices) {
+      if (traced && whole.type.empty()) break;
+      supply.lines.back().prices.push_back({point.time, traced ? point.price : line.rate * (point.price.value / mean)});
+    }
   }
   supply.changes = capped(whole, wanted).changes;
   return supply;
@@ -123,11 +127,11 @@ Supply supply_of(const Pool& pool, const std::vector<PlanLine>& cluster, Seconds
 
 }  // namespace
 
-Result<Scene> scene_of(const PlanOption& option, const Trace& trace) {
+Result<Scene> scene_of(const PlanOption& option, const Trace& trace, SpotPrices prices) {
   const auto pools = pools_of(option.cluster, trace);
   if (!pools) return unexpected(pools.error());
   Scene scene{.standing = UsdPerHour{option.hourly}, .duration = trace.duration};
-  for (const Pool& pool : *pools) scene.supplies.push_back(supply_of(pool, option.cluster, trace.duration));
+  for (const Pool& pool : *pools) scene.supplies.push_back(supply_of(pool, option.cluster, trace.duration, prices));
   for (const PlanLine& line : option.cluster) {
     // What the plan pays besides its workers: its servers.
     scene.standing = scene.standing - line.rate * static_cast<double>(line.count);
@@ -158,15 +162,23 @@ class LinePace {
     std::vector<int> counts(problem_.kinds.size());
     for (std::size_t i = 0; i < lines.size(); ++i) counts[kinds_[i]] += lines[i];
     const auto [known, fresh] = paces_.try_emplace(std::move(counts), 0);
-    Candidate made;
-    if (fresh && evaluator_.evaluate(known->first, server_, made)) {
-      const double time = made.time - problem_.recovery.count();
-      known->second = 1 / std::max(time, 1e-6);  // of a job that is as good as done
-    }
+    if (fresh) known->second = pace_of(known->first);
     return known->second;
   }
 
  private:
+  /// Of machines that are there, whatever offer each came by and whatever quota it counts against.
+  double pace_of(const std::vector<int>& counts) const {
+    std::vector<Group> groups;
+    for (std::size_t k = 0; k < counts.size(); ++k) {
+      if (counts[k] > 0) groups.push_back({&problem_.kinds[k].worker, counts[k]});
+    }
+    const Speed speed = cluster_speed(problem_.predictor, problem_.job, groups, problem_.servers[server_].pool);
+    const auto left = evaluator_.work(speed, worker_count(groups));
+    if (!left || speed.updates_per_s <= 0) return 0;
+    return 1 / std::max(*left / speed.updates_per_s, 1e-6);  // of a job that is as good as done
+  }
+
   void add(const std::string& type) {
     const auto offers = [&](const Kind& kind) {
       return std::any_of(kind.ladder.begin(), kind.ladder.end(),

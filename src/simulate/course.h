@@ -34,12 +34,18 @@ class Course {
   std::vector<Point> points_;
 };
 
+/// What machines of the market cost where a line draws on one series with prices.
+enum class SpotPrices {
+  around_the_plan,  ///< the plan's price, moving as the series does around its mean over the whole trace
+  as_traced,  ///< the series' own; of a series without type the plan's, unmoved: whose prices they are is not known
+};
+
 /// A plan's machines, as the trace lets it have them. On-demand lines are always there. A spot line takes from the
 /// series of its type: of its zone where the trace has that zone, else of all zones together; a series without type
-/// stands for every type. Lines that draw on the same series share it. Prices are the plan's, and move as the trace's
-/// do where a line draws on one series with prices. Fails where the trace has nothing to say of a line's type; the
+/// stands for every type. Lines that draw on the same series share it. Prices are the plan's where a line's series have
+/// none. Fails where the trace has nothing to say of a line's type; the
 /// message names what it has.
-Result<Scene> scene_of(const PlanOption& option, const Trace& trace);
+Result<Scene> scene_of(const PlanOption& option, const Trace& trace, SpotPrices prices = SpotPrices::around_the_plan);
 
 /// At the speed predicted for exactly what trains, in shares of the job, so that mixes which need different numbers of
 /// steps can follow each other. `problem` must outlive the result.

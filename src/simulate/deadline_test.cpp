@@ -139,6 +139,20 @@ TEST(APromiseByADeadline, IsKeptWithoutAnyMarket) {
   }
 }
 
+// A type without a price on demand, and a market that gives one machine of the two that it takes: late, and all of it
+// trained by that one.
+TEST(APromiseByADeadline, IsBrokenWhereNothingCanBeRented) {
+  Job job = rented_or_not(2, Seconds(60));
+  job.on_demand.reset();
+  const Series series{.type = "a", .zone = "z", .changes = {{.time = Seconds(0), .added = 1, .available = 1}}};
+  for (const PolicyName policy : {PolicyName::liveput, PolicyName::deadline}) {
+    const Replay run =
+        replay(series, Hours(10), job, {.policy = policy, .promise = {.samples = 2 * 3600.0, .deadline = Hours(1)}});
+    EXPECT_NEAR(run.time.count(), 2 * 3600 + 60, 1e-3) << name(policy);
+    EXPECT_NEAR(run.cost.value, (2 + 60.0 / 3600) * 0.9, 1e-6) << name(policy);
+  }
+}
+
 // A market that never takes anything: 40 h at 0.9 USD/h and the start of 12 minutes. Nothing is rented.
 TEST(APromiseByADeadline, CostsNothingWhereTheMarketKeepsIt) {
   const Job job = rented_or_not(1, Seconds(720));

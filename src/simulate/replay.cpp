@@ -92,18 +92,17 @@ class World {
   PolicyOptions policy_options() const {
     // With a deadline machines on demand may fill up what the market never had.
     int most = options_.promise.deadline ? job_.shapes.most_machines() : peak(scene_);
+    if (options_.all_may_come) most = std::max(most, scene_.most);
     for (const Rented& rented : scene_.rented) most += rented.count;
     PolicyOptions options{.interval = options_.interval,
                           .lookahead = options_.lookahead,
                           .most_machines = std::min(most, job_.shapes.most_machines())};
-    if (job_.on_demand) {
-      const MachineKind kind = on_demand_kind(scene_, job_);
-      options.offers = {{.type = kind.type,
-                         .market = kind.market,
-                         .zone = kind.zone,
-                         .rate = *job_.on_demand,
-                         .limit = job_.shapes.most_machines()}};
-    }
+    const MachineKind kind = on_demand_kind(scene_, job_);
+    options.offers = {{.type = kind.type,
+                       .market = kind.market,
+                       .zone = kind.zone,
+                       .rate = job_.on_demand.value_or(UsdPerHour{}),
+                       .limit = job_.on_demand ? job_.shapes.most_machines() : 0}};
     return options;
   }
   int held() const { return static_cast<int>(places_.size()); }
@@ -308,6 +307,7 @@ class World {
   }
   void obey(const Wake& command) { wake_ = command.at; }
   void obey(const Finish&) { shape_.reset(); }
+  void obey(const Warn&) {}
   void obey(const Drain&) {}
   void obey(const Checkpoint&) {}
 

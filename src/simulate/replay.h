@@ -27,6 +27,8 @@ struct ReplayOptions {
   std::uint64_t seed = 1;
   bool journal = false;
   bool milestones = false;
+  /// The policy reckons with as many machines as the scene takes, not with the most it ever has.
+  bool all_may_come = false;
 };
 
 /// Machine-seconds by what they were good for.

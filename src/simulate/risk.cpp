@@ -5,14 +5,15 @@
 #include <limits>
 #include <map>
 
+#include "base/normal.h"
 #include "base/rng.h"
+#include "base/sample.h"
 #include "base/text.h"
 
 namespace mayfly {
 namespace {
 
-constexpr double kMinutes = 600;  ///< what "now" lasts
-constexpr double kGiveUp = 10;    ///< deadlines (or planned times) after which a run counts as never finished
+constexpr double kGiveUp = 10;  ///< deadlines (or planned times) after which a run counts as never finished
 
 /// The part of a course that is known, and how it is cut.
 struct Cut {
@@ -51,22 +52,6 @@ WindowRun run_from(const Course& course, const Cut& cut, double at, double stret
     stretch = cut.block;
     at = rng.uniform() * std::max(0.0, cut.known - stretch);
   }
-}
-
-/// How a moment looks: the pace of the last minutes and of the last hour, in parts of the planned pace.
-struct Look {
-  double minutes = 0;
-  double hour = 0;
-};
-Look look_at(const Course& course, double time, double full) {
-  constexpr double kHour = 3600;
-  return {course.pace(time, kMinutes) / full, course.pace(time, kHour) / full};
-}
-double likeness(const Look& a, const Look& b) {
-  constexpr double kWidth = 0.1;
-  const double minutes = (a.minutes - b.minutes) / kWidth;
-  const double hour = (a.hour - b.hour) / (2 * kWidth);
-  return std::exp(-(minutes * minutes + hour * hour) / 2);
 }
 
 /// Where windows begin.
@@ -108,20 +93,33 @@ Starts starts_of(const Course& course, const Cut& cut, const RiskQuestion& quest
   return starts;
 }
 
-/// The smallest value that at least `share` of the sorted ones do not exceed; nothing where that is infinite.
+/// Nothing where it is infinite.
 std::optional<double> quantile(const std::vector<double>& sorted, double share) {
-  const auto at = static_cast<std::size_t>(std::ceil(share * static_cast<double>(sorted.size())));
-  const double value = sorted[std::max<std::size_t>(at, 1) - 1];
+  const double value = nearest_rank(sorted, share);
   return std::isfinite(value) ? std::optional(value) : std::nullopt;
 }
 
-/// Wilson's interval for 8 of 10.
+Spread spread_of(const std::vector<double>& sorted) {
+  return {.p10 = quantile(sorted, 0.1),
+          .p50 = quantile(sorted, 0.5),
+          .p90 = quantile(sorted, 0.9),
+          .p95 = quantile(sorted, 0.95)};
+}
+
+/// The others stay on their sides of it.
+void put_middle(Spread& spread, const std::optional<double>& middle) {
+  if (!middle) return;
+  spread.p50 = middle;
+  if (spread.p10) spread.p10 = std::min(*spread.p10, *middle);
+  for (auto* value : {&spread.p90, &spread.p95}) {
+    if (*value) *value = std::max(**value, *middle);
+  }
+}
+
+/// For 8 of 10.
 Estimate with_wilson(double share, double independent) {
-  constexpr double z = 1.2816;
-  const double n = std::max(1.0, independent);
-  const double centre = (share + z * z / (2 * n)) / (1 + z * z / n);
-  const double half = z / (1 + z * z / n) * std::sqrt(share * (1 - share) / n + z * z / (4 * n * n));
-  return {share, std::clamp(centre - half, 0.0, share), std::clamp(centre + half, share, 1.0)};
+  const auto bounds = wilson_interval(share, std::max(1.0, independent), kTenthAbove);
+  return {share, bounds.low, bounds.high};
 }
 
 }  // namespace
@@ -135,8 +133,8 @@ std::vector<WindowRun> window_runs(const Course& course, const RiskQuestion& que
   std::vector<WindowRun> runs;
   const double limit = kGiveUp * std::max(cut.horizon, question.planned.count());
   // What goes on as it is: from now for as long as the horizon, on the way things are.
-  const double pace = course.pace(cut.known, kMinutes);
-  const double price = course.price(cut.known, kMinutes);
+  const double pace = course.pace(cut.known, kLookBack.count());
+  const double price = course.price(cut.known, kLookBack.count());
   const auto add = [&](const Starts& starts, double stretch) {
     double owed = 0;
     for (const double start : starts.at) {
@@ -165,32 +163,47 @@ std::vector<WindowRun> window_runs(const Course& course, const RiskQuestion& que
   return runs;
 }
 
-Risk assess(const Course& course, const RiskQuestion& question, const RiskOptions& options) {
-  const auto runs = window_runs(course, question, options);
+Risk risk_of(const std::vector<WindowRun>& runs, const RiskQuestion& question, double independent) {
   Risk risk{.windows = static_cast<int>(runs.size())};
   if (runs.empty()) return risk;
-  const Cut cut = cut_of(course, question, options);
   std::vector<double> times;
   std::vector<double> costs;
   int in_time = 0;
   int in_budget = 0;
+  int in_both = 0;
   for (const WindowRun& run : runs) {
     constexpr double kNever = std::numeric_limits<double>::infinity();
     times.push_back(run.finished ? run.time : kNever);
     costs.push_back(run.finished ? run.cost : kNever);
-    in_time += question.deadline && times.back() <= question.deadline->count() ? 1 : 0;
-    in_budget += question.budget && costs.back() <= question.budget->value ? 1 : 0;
+    const bool timely = question.deadline && times.back() <= question.deadline->count();
+    const bool cheap = question.budget && costs.back() <= question.budget->value;
+    in_time += timely ? 1 : 0;
+    in_budget += cheap ? 1 : 0;
+    in_both += timely && cheap ? 1 : 0;
   }
   std::sort(times.begin(), times.end());
   std::sort(costs.begin(), costs.end());
   const auto share = [&](int count) { return count / static_cast<double>(runs.size()); };
-  if (question.deadline) risk.in_time = with_wilson(share(in_time), cut.known / cut.horizon);
-  if (question.budget) risk.in_budget = with_wilson(share(in_budget), cut.known / cut.horizon);
+  if (question.deadline) risk.in_time = with_wilson(share(in_time), independent);
+  if (question.budget) risk.in_budget = with_wilson(share(in_budget), independent);
+  if (question.deadline && question.budget) risk.in_both = share(in_both);
+  risk.time = spread_of(times);
+  risk.cost = spread_of(costs);
+  return risk;
+}
+
+Risk assess(const Course& course, const RiskQuestion& question, const RiskOptions& options) {
+  const auto runs = window_runs(course, question, options);
+  const Cut cut = cut_of(course, question, options);
+  // Windows overlap, so only as many count as fit into the trace side by side.
+  Risk risk = risk_of(runs, question, cut.known / cut.horizon);
   risk.resamples = cut.starts() > 0 ? risk.windows / 2 : risk.windows;
-  risk.time_p50 = quantile(times, 0.5);
-  risk.time_p95 = quantile(times, 0.95);
-  risk.cost_p50 = quantile(costs, 0.5);
-  risk.cost_p95 = quantile(costs, 0.95);
+  if (runs.empty() || !options.now || !question.deadline || question.deadline->count() <= 0) return risk;
+  const Past past(course, question);
+  const Seconds now(cut.known);
+  risk.in_time = with_wilson(past.in_time(now), cut.known / cut.horizon);
+  put_middle(risk.time, past.time_p50(now));
+  put_middle(risk.cost, past.cost_p50(now));
   return risk;
 }
 
@@ -201,7 +214,6 @@ bool takes_what_is_there(PolicyName policy) {
          policy == PolicyName::ideal;
 }
 
-/// Functions are always to be had: only the prediction's own error counts.
 Course steady_course(const PlanOption& option, Seconds horizon) {
   const double end = 100 * std::max(option.time, horizon.count());
   return Course({{}, {end, end / std::max(option.time, 1e-6), option.hourly * end / 3600}});
@@ -224,45 +236,110 @@ Result<Job> job_of(const PlanOption& option, const Problem& problem, const Profi
   return make_job(profile, catalog, request);
 }
 
+/// Work per second of what is rented on demand, without a machine of the market.
+double pace_without_market(const Scene& scene, const Job& job, int fewest) {
+  std::vector<int> counts;
+  for (const Supply& supply : scene.supplies) counts.resize(counts.size() + supply.lines.size());
+  int machines = 0;
+  for (const Rented& rented : scene.rented) {
+    counts.push_back(rented.count);
+    machines += rented.count;
+  }
+  if (machines == 0 || machines < fewest) return 0;
+  if (scene.pace) return scene.pace(counts);
+  const auto shape = job.shapes.best(machines);
+  return shape ? job.shapes.speed(*shape) : 0;
+}
+
+PlannedCourse course_of_functions(const PlanOption& option, RiskQuestion question) {
+  question.relative_sd = model_sd(Predictor::lambda);
+  question.least_pace = 1 / std::max(option.time, 1e-6);
+  return {.course = steady_course(option, question.deadline.value_or(Seconds{0})), .question = question};
+}
+
 }  // namespace
+
+RiskOptions with_care(RiskOptions options, Care care) {
+  constexpr int kGlances = 400;
+  if (care == Care::glance) options.windows = std::min(options.windows, kGlances);
+  return options;
+}
+
+Risk steady_risk(const PlanOption& option, RiskQuestion question, RiskOptions options) {
+  options.now.reset();
+  const PlannedCourse made = course_of_functions(option, question);
+  return assess(made.course, made.question, options);
+}
+
+namespace {
+
+void add(Spread& spread, double more) {
+  for (auto* value : {&spread.p10, &spread.p50, &spread.p90, &spread.p95}) {
+    if (*value) **value += more;
+  }
+}
+
+/// From the order of the machines on.
+RiskQuestion question_of(const PlanRequest& request, const PlanOption& option) {
+  RiskQuestion question{.planned = Seconds(option.time)};
+  if (request.budget) question.budget = Usd{request.budget->value - option.beside};
+  const Seconds elapsed = request.progress ? request.progress->elapsed : Seconds{0};
+  if (request.deadline) question.deadline = *request.deadline - elapsed;
+  return question;
+}
+
+/// The same with what comes before the windows.
+Risk later(Risk risk, Seconds lead, Usd paid) {
+  add(risk.time, lead.count());
+  add(risk.cost, paid.value);
+  return risk;
+}
+
+}  // namespace
+
+Result<PlannedCourse> planned_course(const Profile& profile, const Catalog& catalog, const PlanRequest& request,
+                                     const Trace& trace, const RiskOptions& options, const PlanOption& option,
+                                     const Problem* problem, const Candidate* candidate) {
+  RiskQuestion question = question_of(request, option);
+  if (problem == nullptr) return course_of_functions(option, question);
+  // Machines start, or change when re-planning, before the windows begin.
+  const Seconds lead{option.lead};
+  const Usd paid{option.hourly * lead.count() / 3600};
+  if (question.deadline) *question.deadline -= lead;
+  if (question.budget) *question.budget = Usd{question.budget->value - paid.value};
+  question.planned -= lead;
+  question.relative_sd = predicted_sd(*problem, *candidate);
+  auto scene = scene_of(option, trace, options.prices);
+  if (!scene) return unexpected(scene.error());
+  constexpr double kLongest = 30;
+  if (const Seconds asked = question.deadline.value_or(question.planned); asked > kLongest * trace.duration)
+    return fail("trace {} lasts {}: too short to say anything of {} (at most {:g} times as long)", trace.name,
+                format_duration(trace.duration), format_duration(asked), kLongest);
+  if (!profile.pipeline && !takes_what_is_there(options.policy))
+    return fail("policy {} needs a profile with pipelines; others train with what is there (liveput, or ideal)",
+                name(options.policy));
+  const auto job = job_of(option, *problem, *problem->profile, catalog);
+  if (!job) return unexpected(job.error());
+  if (!profile.pipeline) scene->pace = pace_of(*scene, *problem, candidate->server);
+  const auto shape = job->shapes.best(machines_of(option));
+  const double work = profile.pipeline && shape ? question.planned.count() * job->shapes.speed(*shape) : 1;
+  question.least_pace = pace_without_market(*scene, *job, problem->fewest) / work;
+  const ReplayOptions replay{.policy = options.policy,
+                             .interval = std::max(Seconds(60), trace.gap),
+                             .seed = options.seed,
+                             .all_may_come = options.all_may_come};
+  return PlannedCourse{course_of(*scene, *job, replay, work), question, lead, paid};
+}
 
 RiskOfPlan risk_on(const Profile& profile, const Catalog& catalog, const PlanRequest& request, const Trace& trace,
                    const RiskOptions& options) {
-  return [&, options](const PlanOption& option, const Problem* problem, const Candidate* candidate) -> Result<Risk> {
-    const Seconds elapsed = request.progress ? request.progress->elapsed : Seconds{0};
-    RiskQuestion question{.budget = request.budget, .planned = Seconds(option.time)};
-    if (request.deadline) question.deadline = *request.deadline - elapsed;
-    if (problem == nullptr) {
-      question.relative_sd = model_sd(Predictor::lambda);
-      RiskOptions always = options;
-      always.now.reset();
-      return assess(steady_course(option, question.deadline.value_or(Seconds{0})), question, always);
-    }
-    std::vector<Group> groups;
-    for (std::size_t k = 0; k < problem->kinds.size(); ++k) {
-      if (candidate->counts[k] > 0) groups.push_back({&problem->kinds[k].worker, candidate->counts[k]});
-    }
-    // A re-plan begins with a change of its own.
-    if (question.deadline) *question.deadline -= problem->recovery;
-    question.planned -= problem->recovery;
-    question.relative_sd = relative_sd(problem->predictor, problem->target, profile, groups);
-    auto scene = scene_of(option, trace);
-    if (!scene) return unexpected(scene.error());
-    constexpr double kLongest = 30;
-    if (const Seconds asked = question.deadline.value_or(question.planned); asked > kLongest * trace.duration)
-      return fail("trace {} lasts {}: too short to say anything of {} (at most {:g} times as long)", trace.name,
-                  format_duration(trace.duration), format_duration(asked), kLongest);
-    if (!profile.pipeline && !takes_what_is_there(options.policy))
-      return fail("policy {} needs a profile with pipelines; others train with what is there (liveput, or ideal)",
-                  name(options.policy));
-    const auto job = job_of(option, *problem, profile, catalog);
-    if (!job) return unexpected(job.error());
-    if (!profile.pipeline) scene->pace = pace_of(*scene, *problem, candidate->server);
-    const auto shape = job->shapes.best(machines_of(option));
-    const double work = profile.pipeline && shape ? option.time * job->shapes.speed(*shape) : 1;
-    const ReplayOptions replay{
-        .policy = options.policy, .interval = std::max(Seconds(60), trace.gap), .seed = options.seed};
-    return assess(course_of(*scene, *job, replay, work), question, options);
+  return [&, all = options](const PlanOption& option, const Problem* problem, const Candidate* candidate,
+                            Care care) -> Result<Risk> {
+    const RiskOptions own = with_care(all, care);
+    if (problem == nullptr) return steady_risk(option, question_of(request, option), own);
+    const auto made = planned_course(profile, catalog, request, trace, own, option, problem, candidate);
+    if (!made) return unexpected(made.error());
+    return later(assess(made->course, made->question, own), made->lead, made->paid);
   };
 }
 

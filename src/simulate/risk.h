@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "simulate/course.h"
+#include "simulate/past.h"
 
 namespace mayfly {
 
@@ -14,15 +15,10 @@ struct RiskOptions {
   /// Only what was before this moment is known, and windows that begin as this moment looks weigh most. Nothing: the
   /// start may be at any time, and all of the trace counts alike.
   std::optional<Seconds> now{};
-};
-
-/// One job to be done on a course.
-struct RiskQuestion {
-  double work = 1;  ///< in the course's unit
-  std::optional<Seconds> deadline{};
-  std::optional<Usd> budget{};
-  Seconds planned{};       ///< how long it takes with every machine there
-  double relative_sd = 0;  ///< of that prediction, log-normal
+  SpotPrices prices = SpotPrices::around_the_plan;
+  /// The brain's policy reckons with as many machines as the plan takes. Else with the most that the trace ever has:
+  /// what only hindsight knows where the trace goes on after the moment that is asked about.
+  bool all_may_come = false;
 };
 
 /// How one window ended.
@@ -38,6 +34,25 @@ std::vector<WindowRun> window_runs(const Course& course, const RiskQuestion& que
 
 /// Windows overlap, so the band around the probability counts only as many as fit into the trace side by side.
 Risk assess(const Course& course, const RiskQuestion& question, const RiskOptions& options);
+
+/// What these runs say; so many of them count as independent.
+Risk risk_of(const std::vector<WindowRun>& runs, const RiskQuestion& question, double independent);
+/// Fewer windows for a glance.
+RiskOptions with_care(RiskOptions options, Care care);
+/// Functions are always to be had: only the prediction's own error counts.
+Risk steady_risk(const PlanOption& option, RiskQuestion question, RiskOptions options);
+
+/// A plan's course over the whole trace, and what is asked of it once its machines train.
+struct PlannedCourse {
+  Course course;
+  RiskQuestion question{};
+  Seconds lead{};  ///< before they do
+  Usd paid{};      ///< for that
+};
+/// Of functions there is no problem and no candidate. An error: the trace does not cover this plan.
+Result<PlannedCourse> planned_course(const Profile& profile, const Catalog& catalog, const PlanRequest& request,
+                                     const Trace& trace, const RiskOptions& options, const PlanOption& option,
+                                     const Problem* problem, const Candidate* candidate);
 
 /// What make_plan asks about a plan: its cluster on this trace. All arguments must outlive the result.
 RiskOfPlan risk_on(const Profile& profile, const Catalog& catalog, const PlanRequest& request, const Trace& trace,

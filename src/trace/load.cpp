@@ -92,6 +92,9 @@ Result<void> complete(Trace& trace, const std::string& file, const TraceOptions&
   if (trace.name.empty()) trace.name = std::filesystem::path(file).stem().string();
   if (options.observation) trace.observation = *options.observation;
   if (trace.series.empty()) return fail("{}: no series", file);
+  // The last event may be at the limit, and what it opens lasts beyond it.
+  if (trace.duration.count() > kLatest)
+    return fail("{}: lasts {} s, want {} s at most", file, trace.duration.count(), kLatest);
   long long most = 0;
   for (const Series& series : trace.series) {
     int peak = 0;

@@ -66,6 +66,13 @@ TEST(Counts, MoreThanAnIntHoldsAtOneMomentIsRefused) {
   EXPECT_EQ(error_of(text), "f.x: more than 1000000000 machines came or went at one moment");
 }
 
+// A last moment at the limit of 10^12 s lasts a gap longer, which no trace that mayfly writes could say.
+TEST(Counts, WhatLastsLongerThanATraceMayIsRefused) {
+  const auto trace = parse_trace("1000000000000000,0", "t.csv", {.format = "counts"});
+  ASSERT_FALSE(trace);
+  EXPECT_NE(trace.error().message.find("lasts"), std::string::npos) << trace.error().message;
+}
+
 TEST(Dates, GiveProbesWithTheUsualDistanceAsGap) {
   const Trace trace = parsed(
       "\xef\xbb\xbf"

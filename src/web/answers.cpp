@@ -11,7 +11,9 @@
 #include "base/text.h"
 #include "base/untrusted.h"
 #include "control/policy.h"
+#include "report/bill_json.h"
 #include "report/plan_json.h"
+#include "report/purse.h"
 #include "report/replay_json.h"
 #include "trace/load.h"
 
@@ -179,7 +181,7 @@ Result<std::shared_ptr<const Profile>> Answers::profile(const std::string& name)
 
 Result<std::shared_ptr<const Catalog>> Answers::catalog(const std::string& name) {
   return loaded(mutex_, catalogs_, choices_.catalogs, "catalog", name,
-                [](const auto& path) { return load_catalog(path); });
+                [this](const auto& path) { return load_catalog(path, choices_.gpus); });
 }
 
 Result<std::shared_ptr<const Trace>> Answers::trace(const std::string& name) {
@@ -210,18 +212,29 @@ Result<Json> Answers::plan(std::string_view text) {
   Question question(text, {"profile", "catalog", "loss", "epochs", "steps", "deadline_s", "budget_usd", "markets"});
   const std::string profile_name = question.word("profile");
   const std::string catalog_name = question.word("catalog", "default");
-  const PlanRequest request = plan_request(question);
+  PlanRequest request = plan_request(question);
   if (question.wrong()) return unexpected(*question.wrong());
   const auto job = profile(profile_name);
   if (!job) return unexpected(job.error());
   const auto offers = catalog(catalog_name);
   if (!offers) return unexpected(offers.error());
   const auto start = Clock::now();
-  const auto answer = make_plan(**job, **offers, request);
+  const PlanWeather weather{.usual = choices_.weather};
+  Profile trained = **job;
+  promise_in(weather, {}, **offers, trained, request);
+  const Purse purse(trained, {}, **offers, choices_.tariffs, weather.usual.start);
+  purse.charge(request);
+  const auto answer = make_plan(trained, **offers, request);
   if (!answer) return unexpected(answer.error());
-  const PlanContext context{
-      .profile = **job, .catalog = **offers, .request = request, .took = Seconds(Clock::now() - start)};
-  return std::visit([&](const auto& result) { return plan_json(context, result); }, *answer);
+  const PlanContext context{.profile = trained,
+                            .catalog = **offers,
+                            .request = request,
+                            .took = Seconds(Clock::now() - start),
+                            .weather = &weather};
+  Json document = std::visit([&](const auto& result) { return plan_json(context, result); }, *answer);
+  const auto* plan = std::get_if<Plan>(&*answer);
+  if (const auto bill = plan != nullptr ? purse.bill(context, *plan) : std::nullopt) put_bill(document, *bill);
+  return document;
 }
 
 Result<Json> Answers::replay(std::string_view text) {

@@ -10,6 +10,8 @@
 #include "base/json.h"
 #include "base/result.h"
 #include "cloud/catalog.h"
+#include "cloud/spot_weather.h"
+#include "cloud/tariffs.h"
 #include "job/profile.h"
 #include "trace/trace.h"
 
@@ -21,6 +23,9 @@ struct Choices {
   Files profiles{};
   Files catalogs{};
   Files traces{};
+  Catalog gpus{};  ///< that every catalogue may name
+  WeatherTable weather{};
+  Tariffs tariffs{};
 };
 
 /// Questions as JSON, answered as the command line answers them. Any thread may ask. Files are read once.

@@ -12,7 +12,9 @@ Answers shipped() {
                                {"bert", kData + "profiles/parcae-bert.json"},
                                {"broken", kData + "catalogs/spotdnn.yaml"}},
                   .catalogs = {{"default", kData + "catalogs/spotdnn.yaml"}, {"wide", kData + "catalogs/default.yaml"}},
-                  .traces = {{"calm", kData + "traces/calm.json"}}});
+                  .traces = {{"calm", kData + "traces/calm.json"}},
+                  .gpus = load_catalog(kData + "gpus.yaml").value(),
+                  .weather = load_weather(kData + "weather.yaml").value()});
 }
 
 std::string why_not(const Result<Json>& answer) { return answer ? "an answer" : answer.error().message; }

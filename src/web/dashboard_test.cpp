@@ -34,7 +34,8 @@ class DashboardTest : public testing::Test {
     return Dashboard::start({.root = root_ / "runs",
                              .token = token,
                              .choices = {.profiles = {{"p", MAYFLY_SOURCE_DIR "/data/profiles/spotdnn-resnet110.json"}},
-                                         .catalogs = {{"default", MAYFLY_SOURCE_DIR "/data/catalogs/spotdnn.yaml"}}}})
+                                         .catalogs = {{"default", MAYFLY_SOURCE_DIR "/data/catalogs/spotdnn.yaml"}},
+                                         .weather = load_weather(MAYFLY_SOURCE_DIR "/data/weather.yaml").value()}})
         .value();
   }
   static int status(const httplib::Result& result) { return result ? result->status : -1; }

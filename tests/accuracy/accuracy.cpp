@@ -143,33 +143,6 @@ Result<Transfer> v100_transfer() {
   return transfer;
 }
 
-double flops_scaling_error() {
-  // Step seconds on K80 and P100: CM-DARE's 20 networks, means over 13 runs.
-  constexpr std::array<std::array<double, 2>, 20> kSteps{
-      {{.105817, .040626}, {.232077, .129167}, {.131684, .058180}, {.154950, .068882},  {.203818, .085871},
-       {.217921, .082634}, {.255057, .092588}, {.291185, .118644}, {.391540, .144961},  {.348307, .140355},
-       {.474647, .168760}, {.447493, .191003}, {.490806, .177829}, {.561190, .236320},  {.608734, .235965},
-       {.658337, .273223}, {.788254, .313611}, {.988954, .354463}, {1.204192, .416303}, {1.405921, .492689}}};
-  // Steps per second on K80, P100 and V100: its four main networks.
-  constexpr std::array<std::array<double, 3>, 4> kSpeeds{
-      {{9.465, 21.159, 27.375}, {4.562, 12.192, 15.615}, {2.579, 6.992, 8.803}, {.6965, 1.976, 2.183}}};
-  constexpr double kK80 = 4.113;
-  constexpr double kP100 = 9.526;
-  constexpr double kV100 = 14.13;
-  double squared = 0;
-  int pairs = 0;
-  const auto add = [&](double predicted, double measured) {
-    squared += std::log(predicted / measured) * std::log(predicted / measured);
-    ++pairs;
-  };
-  for (const auto& [k80, p100] : kSteps) add(k80 * kK80 / kP100, p100);
-  for (const auto& [k80, p100, v100] : kSpeeds) {
-    add(kK80 / (k80 * kV100), 1 / v100);
-    add(kP100 / (p100 * kV100), 1 / v100);
-  }
-  return std::sqrt(squared / pairs);
-}
-
 const std::array<FunctionObservation, 15>& lambda_observations() {
   // lambdaDNN (IEEE Transactions on Computers 71(2), 2022), Fig. 8 and 9, observed means, read off the figures.
   static const std::array<FunctionObservation, 15> observations{{

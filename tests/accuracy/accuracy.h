@@ -46,10 +46,6 @@ struct Transfer {
 };
 Result<Transfer> v100_transfer();
 
-/// Relative error (sd of the logarithm) of scaling a step time by peak FLOPS, over CM-DARE's 20 networks from K80 to
-/// P100 and its four main networks from K80 and from P100 to V100.
-double flops_scaling_error();
-
 /// lambdaDNN's observations of whole jobs on functions against the model.
 struct FunctionObservation {
   std::string_view job{};  ///< shipped profile

@@ -28,7 +28,9 @@ CASES = (served.CASES | signals.CASES | strangers.CASES | notices.CASES | data.C
 # Played by `make soak`; what they try others do in less time.
 LONG = ("a_notice_to_who_then_freezes", "a_notice_and_the_end_before_its_time", "the_controller_frozen_while_workers_die",
         "a_worker_that_is_handed_the_state", "workers_while_it_stops", "everything_at_the_edge_of_an_epoch",
-        "the_giver_of_a_state", "workers_at_the_edge_of_an_epoch", "workers_right_after_a_resume")
+        "the_giver_of_a_state", "workers_at_the_edge_of_an_epoch", "workers_right_after_a_resume", "encrypted_servers",
+        "the_loss_of_a_disturbed_training", "served_to_the_last_sample", "workers_with_a_notice_of_gcp",
+        "served_with_a_notice_of_gcp", "served_with_a_notice_of_azure")
 
 
 def case(function):
@@ -185,7 +187,7 @@ def front_and_controller_then_resume_to_living_workers(start):
     run.until(0.2)
     run.training(2)
     workers = run.workers()
-    run.hit([run.front.pid, run.controller()])
+    run.hit(run.drivers())
     run.resume()
     run.progress()
     if not set(workers) & set(run.workers()):
@@ -197,7 +199,7 @@ def front_and_controller_then_resume_to_living_workers(start):
 def front_and_controller_for_good_so_workers_end(start):
     run = start(workers=2, flags=["--orphan-after", "2s"])
     run.until(0.2)
-    run.hit([run.front.pid, run.controller()])
+    run.hit(run.drivers())
     run.front.wait(HANG_S)
     run.wait("the orphans to end", lambda: not run.owned(), may_end=True)
     run.resume()

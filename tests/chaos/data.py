@@ -59,7 +59,7 @@ def runs_that_prepare_together_and_one_is_killed(start):
     if not glob.glob(place):
         raise Failure(f"they do not meet in {place}")
     lost = runs[0]
-    lost.hit([lost.front.pid, lost.controller(), *lost.workers()])
+    lost.hit([*lost.drivers(), *lost.workers()])
     for run in runs[1:]:
         run.progress(run.samples)
     lost.resume()

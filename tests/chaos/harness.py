@@ -4,6 +4,7 @@ A Run is one `mayfly run` in a folder of its own. What it trains is the counting
 sample was applied) or a small network on drawn digits. After the weather a case makes for it, check() looks at what is
 left with nothing of mayfly's own: the weights, the summary, processes, ports and files."""
 import array
+import collections
 import glob
 import json
 import os
@@ -103,10 +104,10 @@ def alive(pid):
 
 class Run:
     def __init__(self, options, name, workers=3, job=COUNT_JOB, samples=200_000, epochs=None, batch=1000,
-                 checkpoint="every: 2s", servers="", loader="", flags=(), prefix=(), prepare=None):
+                 checkpoint="every: 2s", servers="", loader="", flags=(), prefix=(), prepare=None, out="run"):
         self.mayfly = options.mayfly
         self.folder = os.path.join(options.folder, name)
-        self.out = os.path.join(self.folder, "run")
+        self.out = os.path.join(self.folder, out)
         self.samples, self.epochs, self.counts = samples, epochs, job is COUNT_JOB
         self.prefix = list(prefix)
         self.random = random.Random(f"{options.seed} {name}")
@@ -173,6 +174,17 @@ class Run:
     def controller(self):
         pid = self.processes()["controller"]
         return pid if pid and alive(pid) else 0
+
+    def drivers(self):
+        """The front, stopped so that it starts nobody else, and its controllers: one that it has just started is not
+        in processes.json yet, has its front's command line, and would drive the run against the next front."""
+        front = self.front.pid
+        if self.front.poll() is None:
+            os.kill(front, signal.SIGSTOP)
+            self.wait("the front to stand still", lambda: " T " in read_text(f"/proc/{front}/stat"), pause_s=0, may_end=True)
+        call = read_bytes(f"/proc/{front}/cmdline")
+        young = [int(pid) for pid in read_text(f"/proc/{front}/task/{front}/children").split()]
+        return [front] + sorted({self.controller(), *(pid for pid in young if read_bytes(f"/proc/{pid}/cmdline") == call)})
 
     def journal(self):
         lines = []
@@ -288,7 +300,7 @@ class Run:
     def lose_everything(self):
         for share in (0.1, 0.5):
             self.until(share)
-            self.hit([self.front.pid, self.controller(), *self.workers(), *self.servers()])
+            self.hit([*self.drivers(), *self.workers(), *self.servers()])
             self.resume()
             self.progress()
 
@@ -303,21 +315,22 @@ class Run:
             self.front.send_signal(signal.SIGINT)
         return self.end()
 
-    def end(self):
-        """Waits until it is over, and looks at what it left."""
+    def end(self, settled=True):
+        """Waits until it is over, and looks at what it left. Not settled: it may end with a checkpoint from between the steps of
+        workers that do not wait for each other."""
         try:
             code = self.front.wait(HANG_S)
         except subprocess.TimeoutExpired:
             raise Failure(f"not finished after {HANG_S} s: {self.committed()} of {self.target()} samples") from None
         if code != 0:
             raise Failure(f"exit code {code}, want 0")
-        self.check()
+        self.check(settled)
         return self.summary()
 
     def summary(self):
         return json.loads(read_text(f"{self.out}/summary.json"))
 
-    def check(self):
+    def check(self, settled=True):
         summary = self.summary()
         wanted = {"samples_repeated": 0, "samples_skipped": 0, "end": "trained" if self.epochs else "stopped"}
         if self.epochs:
@@ -330,20 +343,33 @@ class Run:
         printed = json.loads(read_text(f"{self.folder}/out.{len(self.codes)}"))
         if printed != summary:
             raise Failure("what was printed is not what summary.json holds")
-        self.check_weights(summary["checkpoint"], summary["samples"])
+        self.check_weights(summary["checkpoint"], summary["samples"], settled)
         self.check_nothing_left()
 
-    def check_weights(self, checkpoint, trained):
+    def check_weights(self, checkpoint, trained, settled=True):
         state = json.loads(read_text(f"{checkpoint}/trainer_state.json"))
-        if state["sample"] != trained or state["ledger"] != [{"first": 0, "count": trained}]:
+        ledger = [(span["first"], span["first"] + span["count"]) for span in state["ledger"]]
+        whole = ledger == [(0, trained)]
+        apart = all(before[1] < after[0] for before, after in zip(ledger, ledger[1:]))
+        total = sum(end - first for first, end in ledger)
+        if state["sample"] != trained or total != trained or not (whole or apart and not settled):
             raise Failure(f"{checkpoint} is not the last: sample {state['sample']}, ledger {state['ledger']}")
         model = tensors(f"{checkpoint}/model.safetensors")
         if not self.counts:
             return
         weights = array.array("f", b"".join(data for dtype, data in model.values() if dtype == "F32"))
-        # Every sample once an epoch; those of an epoch that has begun once more.
-        epochs, more = divmod(trained, self.samples)
-        want = {epochs: self.samples - more, **({epochs + 1: more} if more else {})}
+        # Every sample of the ledger once, by its place in the epoch: the values change where a span begins or ends.
+        changes = collections.Counter({0: 0})
+        for first, end in ledger:
+            changes[0] += end // self.samples - first // self.samples
+            changes[first % self.samples] += 1
+            changes[end % self.samples] -= 1
+        places = sorted(changes)
+        want, times = collections.Counter(), 0
+        for place, after in zip(places, places[1:] + [self.samples]):
+            times += changes[place]
+            if after > place:
+                want[times] += after - place
         seen = {value: weights.count(value) for value in sorted(set(weights))}
         if seen != want:
             raise Failure(f"weights (value: how many) are {seen}, want {want}")

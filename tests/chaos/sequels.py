@@ -19,7 +19,7 @@ def another_controller(run, than):
 
 
 def kill_all(run):
-    run.hit([run.front.pid, run.controller(), *run.workers(), *run.servers()])
+    run.hit([*run.drivers(), *run.workers(), *run.servers()])
 
 
 @case
@@ -179,8 +179,14 @@ def all_workers_of_one_type(start):
     run = start(workers=4, flags=("--as", "g4dn.xlarge=2,g3.8xlarge=2"), samples=20_000)
     for number in run.rounds(2, workers=4):
         taken = ("g4dn.xlarge", "g3.8xlarge")[number]
-        machines = json.loads(read_text(f"{run.out}/status.json"))["machines"]
-        if run.hit([one["pid"] for one in machines if one["type"] == taken]) == 0:
-            raise Failure(f"no {taken} among {machines}")
+
+        def both(of=taken):
+            """Once the file says so, which is written after what it tells of, and once a second at most."""
+            machines = json.loads(read_text(f"{run.out}/status.json"))["machines"]
+            pids = [one["pid"] for one in machines if one["type"] == of and one["pid"]]
+            return pids if len(pids) == 2 else None
+
+        if run.hit(run.wait(f"two {taken} in the status", both)) == 0:
+            raise Failure(f"no {taken} was there to be hit")
         run.progress()
     run.finish()

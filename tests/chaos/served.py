@@ -74,7 +74,7 @@ def a_server_that_goes_while_its_state_is_saved(start):
     run.front.send_signal(signal.SIGINT)
     run.wait("the saving", lambda: "saving" in read_text(f"{run.folder}/err.0"))
     run.hit(server)
-    run.end()
+    run.end(settled=False)
 
 
 @case

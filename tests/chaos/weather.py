@@ -103,8 +103,9 @@ def controller_and_server(run, rng):
 def resume(run, rng):
     """Front and controller, perhaps with some or all of the others."""
     most = rng.choice([0, 1, 99])
-    run.lose("front", [run.front.pid])
-    run.lose("controller", [run.controller()])
+    front, *controllers = run.drivers()
+    run.lose("front", [front])
+    run.lose("controller", controllers)
     run.lose("worker", run.workers()[:most])
     run.lose("server", run.servers()[:most])
     run.resume()

@@ -67,6 +67,7 @@ class FaultChecks {
   void obey(const Drain& command);
   void obey(const Checkpoint& command);
   void obey(const Finish& command);
+  void obey(const Warn&) { require(!finished_, "training is over and a promise in danger"); }
   void obey(const Wake& command);
   void keep_ledger(const Event& event, const std::optional<TrainedStep>& step, double committed, double checkpointed);
   void roll_back(double to);

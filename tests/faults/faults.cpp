@@ -170,7 +170,8 @@ class FaultWorld {
         if (draw >= 3 && draw < 6) machine_dies(some_machine(Market::spot));
         if (draw >= 6 && draw < 8) notice(some_machine(Market::spot));
         if (draw == 8) price_changes();
-        if (draw == 8 && rng_.chance(0.2)) send_once(Charged{"p3.2xlarge", "a", {0.01 * rng_.uniform()}});
+        if (draw == 8 && rng_.chance(0.2))
+          send_once(Charged{.type = "p3.2xlarge", .zone = "a", .cost = {0.01 * rng_.uniform()}});
         if (draw == 9) mishap();
       });
     }
@@ -279,6 +280,7 @@ class FaultWorld {
     at(now_ + delay(), [this, generation] { save(generation); });
   }
   void obey(const Finish&) {}
+  void obey(const Warn&) {}
   void obey(const Wake& command) {
     const int wake = ++wake_;
     // A timer may fire late or a hair early; one that was replaced may fire all the same.

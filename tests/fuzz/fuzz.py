@@ -21,7 +21,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "support"))
 from record import Record, commit, print_table
 
-FLAGS = ["-rss_limit_mb=3000", "-timeout=20", "-print_final_stats=1", f"-dict={HERE}/yaml.dict"]
+FLAGS = ["-rss_limit_mb=3000", "-timeout=300", "-report_slow_units=300", "-print_final_stats=1", f"-dict={HERE}/yaml.dict"]
 INTERRUPTED = 72  # libFuzzer's exit code then
 KEPT = 200  # lines of what a target said last
 STOP = threading.Event()

@@ -28,8 +28,16 @@ void check_job(const mayfly::JobSpec& job) {
   require(!job.budget || job.budget->value > 0, "a budget is above 0");
   require(!job.least_workers || *job.least_workers > 0, "there is at least one worker");
   require(!job.least_workers || !job.most_workers || *job.least_workers <= *job.most_workers, "min is not above max");
-  require(!job.accelerator_count || *job.accelerator_count > 0, "accelerators are above 0");
-  require(!job.accelerator_count || !job.accelerator.empty(), "a number of accelerators has their name");
+  require(!job.nodes || *job.nodes > 0, "nodes are above 0");
+  require(!job.resources.empty(), "a job takes some machines");
+  for (const mayfly::Resources& one : job.resources) {
+    for (const mayfly::Accelerator& accelerator : one.accelerators) {
+      require(!accelerator.name.empty(), "an accelerator has a name");
+      require(!accelerator.count || *accelerator.count > 0, "accelerators are above 0");
+    }
+    for (const auto& amount : {one.cpus, one.memory_gib}) require(!amount || amount->value > 0, "amounts are above 0");
+    require(!one.most_hourly || one.most_hourly->value > 0, "a price an hour is above 0");
+  }
   if (job.train) check_train(*job.train);
   for (const auto& key : job.unused) require(!key.empty(), "a key without effect has a name");
 }

@@ -3,7 +3,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const auto csv = mayfly::fuzz::text_of(data, size);
-  for (const char* cloud : {"aws", "gcp", "azure"}) {
+  for (const char* cloud : {"aws", "gcp", "azure", "primeintellect", "runpod", "shadeform", "vast"}) {
     const auto imported = mayfly::import_skypilot(csv, mayfly::fuzz::kFile, mayfly::fuzz::known_catalog(),
                                                   {.name = "fuzzed", .date = "2025-06-01", .cloud = cloud});
     if (!imported) {

@@ -65,6 +65,12 @@ void Inventory::listed(Seconds now, const std::vector<Sighting>& all) {
   }
 }
 
+void Inventory::signalled(Seconds now) {
+  if (signal_) return;
+  signal_ = now;
+  in_hand_ = std::max(inputs_.workers, static_cast<int>(given_.size()));
+}
+
 /// A machine whose worker never joined, or was lost before it, was paid for all the same.
 void Inventory::gone(Seconds now, Machine& machine) {
   machine.gone = true;
@@ -186,7 +192,10 @@ void Inventory::recorded(const Record& record) {
   for (const std::string& line : record.lines) {
     if (line.find("\"command\":\"release\"") == std::string::npos) continue;
     const Json json = Json::parse(line, nullptr, false);
-    ended(now, std::stoi(json.value("worker", "w0").substr(1)));
+    const WorkerId worker = std::stoi(json.value("worker", "w0").substr(1));
+    ended(now, worker);
+    out_.erase(worker);  // not waited for any more
+    if (launches_.contains(worker)) given_back_.insert(launches_.at(worker));
   }
   if (has_command(record, "finish") && !finished_) {
     finished_ = now;
@@ -197,7 +206,8 @@ void Inventory::recorded(const Record& record) {
 void Inventory::committed(const StepCommitted& step) {
   if (signal_) {
     ++after_signal_;
-    account_.require(after_signal_ <= inputs_.workers + 1, "{} steps since it was told to stop", after_signal_);
+    account_.require(after_signal_ <= in_hand_ + 1, "{} steps since it was told to stop, and {} were in hand",
+                     after_signal_, in_hand_);
   }
   const TrainSpec& train = *inputs_.spec.train;
   const bool wait = !train.servers || train.servers->sync == ServersSpec::Sync::bsp;
@@ -230,15 +240,25 @@ void Inventory::lost(Seconds now, WorkerId worker) {
 }
 
 void Inventory::look(Seconds now) {
-  for (const auto& [worker, time] : spoke_)
-    account_.require(now - time < 3 * inputs_.times.silence, "w{} is silent for {} s, and nobody minds", worker,
-                     (now - time).count());
+  for (const auto& [worker, time] : spoke_) {
+    const bool sent_away = dismissed_.contains(launches_.at(worker));
+    account_.require(sent_away || now - time < 3 * inputs_.times.silence, "w{} is silent for {} s, and nobody minds",
+                     worker, (now - time).count());
+  }
   if (finished_ || signal_) return;
-  for (const auto& [worker, notice] : notices_) {
+  std::set<int> leaving;  // as far as this process knows
+  for (const auto& [worker, notice] : notices_) leaving.insert(launches_.at(worker));
+  const auto stay = std::count_if(machines_.begin(), machines_.end(), [&](const auto& entry) {
+    const auto& [launch, machine] = entry;
+    return !machine.role.server && !machine.gone && !leaves(launch) && !leaving.contains(launch);
+  });
+  for (auto& [worker, notice] : notices_) {
     const bool due = now - notice.time > inputs_.times.replacement + kMoment && now - began_ > kMoment;
     const Machine* const machine = machine_of(worker);
     const bool limited = machine == nullptr || machine->role.limits.lifetime.has_value();
-    account_.require(!due || notice.replaced || limited || machine->gone || dismissed(launches_.at(worker)),
+    // Others were acquired before it came to that, or seem to be there.
+    if (!limited && !machine->role.server && stay >= inputs_.workers) notice.replaced = true;
+    account_.require(!due || notice.replaced || limited || machine->gone || leaves(launches_.at(worker)),
                      "launch {} will be taken, and nothing is ordered instead", launches_.at(worker));
   }
 }
@@ -246,12 +266,16 @@ void Inventory::look(Seconds now) {
 void Inventory::held(const std::vector<int>& launches, const std::set<int>& leaving) {
   int workers = 0;
   int servers = 0;
+  int rented = 0;  // beside orders that wait for the market
   int successors = 0;
   for (const int launch : launches) {
     const MachineRole& role = machines_[launch].role;
     if (role.limits.lifetime) ++successors;
-    if (!leaving.contains(launch) && !dismissed(launch)) ++(role.server ? servers : workers);
+    if (leaving.contains(launch) || leaves(launch)) continue;
+    ++(role.server ? servers : role.market == Market::on_demand ? rented : workers);
   }
+  account_.require(rented <= inputs_.workers + successors, "{} workers are rented, and {} wanted", rented,
+                   inputs_.workers);
   account_.require(workers <= inputs_.workers + successors && servers <= inputs_.servers.count,
                    "{} workers and {} servers are held, and {} and {} are wanted", workers, servers, inputs_.workers,
                    inputs_.servers.count);

@@ -28,7 +28,7 @@ class Inventory {
   void greeted(Seconds now, int launch, WorkerId worker);
   void heard(Seconds now, WorkerId worker, const FromMember& message);
   void closed(WorkerId worker);
-  void signalled(Seconds now) { signal_ = signal_.value_or(now); }
+  void signalled(Seconds now);
 
   // What it wants done.
 
@@ -77,12 +77,14 @@ class Inventory {
   void ended(Seconds now, WorkerId worker);
   void lost(Seconds now, WorkerId worker);
   Machine* machine_of(WorkerId worker);
+  bool leaves(int launch) const { return dismissed_.contains(launch) || given_back_.contains(launch); }
 
   Account& account_;
   const RunInputs& inputs_;
   Seconds began_{};
   Seconds formed_{};
   std::optional<Seconds> signal_{};    ///< to this process
+  int in_hand_ = 0;                    ///< steps, when it came, at the most
   int after_signal_ = 0;               ///< steps
   std::optional<Seconds> finished_{};  ///< the training
   std::map<int, Machine> machines_{};  ///< by launch
@@ -91,6 +93,7 @@ class Inventory {
   std::map<WorkerId, Heard> notices_{};  ///< that this process has heard
   std::set<int> noticed_{};              ///< launches whose notice some process has heard
   std::set<int> dismissed_{};            ///< launches
+  std::set<int> given_back_{};           ///< launches; they go when what they hold is saved
   std::set<WorkerId> unable_{};
   std::set<int> apart_{};                ///< launches that others say they do not reach, or that say so
   std::map<WorkerId, Seconds> given_{};  ///< when it was given what it has in hand

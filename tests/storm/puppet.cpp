@@ -127,7 +127,13 @@ void Puppet::heartbeat() {
 }
 
 void Puppet::hear(ToMember message) {
-  later(Seconds(0), [this, message = std::move(message)] { obey(message); });
+  // In their order, however often it is frozen in between.
+  inbox_.push_back(std::move(message));
+  later(Seconds(0), [this] {
+    const ToMember next = std::move(inbox_.front());
+    inbox_.pop_front();
+    obey(next);
+  });
 }
 
 void Puppet::welcome(const Welcome& welcome) {

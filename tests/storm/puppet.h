@@ -1,5 +1,6 @@
 #pragma once
 
+#include <deque>
 #include <map>
 #include <optional>
 #include <set>
@@ -108,6 +109,7 @@ class Puppet {
   std::string address_;
   bool alive_ = true;
   Seconds frozen_until_{};
+  std::deque<ToMember> inbox_{};  ///< heard, and not obeyed yet
   std::optional<int> connection_{};
   bool attached_ = false;
   bool beating_ = false;

@@ -47,9 +47,9 @@ void Puppet::take(const Lease& lease) {
   doing_ = "compute";
   if (lease.samples > 0 && hangs()) return;
   later(world_.work(), [this, lease] {
+    if (!attached_to_ || attached_to_->formation != lease.formation) return;
     doing_ = "exchange";
-    if (!attached_to_ || attached_to_->formation != lease.formation || !lacks_servers(attached_to_->addresses))
-      push(lease, 0);
+    if (!lacks_servers(attached_to_->addresses)) push(lease, 0);
   });
 }
 

@@ -45,6 +45,7 @@ World::World(std::uint64_t seed, bool record)
                }}) {
   draw_job();
   draw_weather();
+  draw_promise();
 }
 
 World::~World() = default;
@@ -112,6 +113,16 @@ void World::draw_weather() {
                    .untold = some(0.3, 0.2),
                    .delay = Seconds(rng_.chance(0.5) ? 0.1 : 2),
                    .unlisted = Seconds(rng_.chance(0.3) ? 10 : 0)};
+}
+
+/// A deadline that is easy, tight or out of reach, reckoned with a sample a second and machine: machines are given back
+/// for rented ones, which the engine refuses or this run has no room for.
+void World::draw_promise() {
+  if (!rng_.chance(0.3)) return;
+  inputs_.profile = &profile_;
+  inputs_.policy = rng_.chance(0.5) ? PolicyName::liveput : PolicyName::deadline;
+  inputs_.spec.deadline = Seconds(static_cast<double>(target_) / inputs_.workers * (0.2 + 1.3 * rng_.uniform()));
+  if (rng_.chance(0.5)) inputs_.job = &narrow_.emplace(unmeasured_job(inputs_.workers));
 }
 
 Seconds World::work() { return work_ ? *work_ * (0.5 + rng_.uniform()) : Seconds(0.02 + rng_.exponential(0.05)); }
@@ -255,7 +266,9 @@ void World::check_complete() {
   for (const auto& puppet : puppets_) {
     if (puppet->alive() && puppet->attached() && !puppet->leaving()) ++(puppet->server() ? servers : workers);
   }
-  account_.require(workers == inputs_.workers && servers == inputs_.servers.count,
+  // With a deadline to keep, how many is the policy's decision; there is somebody.
+  const bool enough = inputs_.spec.deadline ? workers > 0 : workers == inputs_.workers;
+  account_.require(enough && servers == inputs_.servers.count,
                    "after {} s of calm {} workers and {} servers are there, and {} and {} are wanted",
                    kComplete.count(), workers, servers, inputs_.workers, inputs_.servers.count);
 }

@@ -115,6 +115,7 @@ class World {
   // world.cpp: the weather, and the end.
   void draw_job();
   void draw_weather();
+  void draw_promise();
   void schedule_storm(Seconds end);
   void repeat(Seconds mean, Seconds end, void (World::*what)());
   void cut_one();
@@ -168,6 +169,8 @@ class World {
   Weather storm_{};
   support::FakeEngine::Faults engine_storm_{};
   Job job_;
+  std::optional<Job> narrow_{};  ///< with no more machines than the run may use
+  Profile profile_{};            ///< measured, as far as the session is concerned
   RunInputs inputs_{};
   std::int64_t epoch_ = 64;
   std::int64_t target_ = 0;

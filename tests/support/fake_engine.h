@@ -50,6 +50,7 @@ class FakeEngine final : public Engine {
   void adopt(std::span<const Order> kept) override;
   std::string tail(int) const override { return {}; }
   void sweep() override;
+  void finish() override {}
   Expectation expected(const MachineRole&) const override { return {.start = Seconds(5), .notice = Seconds(5)}; }
 
   /// A machine ended, by itself or taken away.

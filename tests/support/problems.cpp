@@ -31,8 +31,15 @@ Profile shipped_profile(const std::string& name) {
   return *profile;
 }
 
+WeatherTable shipped_weather() {
+  auto weather = load_weather(std::filesystem::path(MAYFLY_SOURCE_DIR) / "data" / "weather.yaml");
+  MAYFLY_CHECK(weather.has_value(), weather ? "" : weather.error().message.c_str());
+  return *weather;
+}
+
 Catalog shipped_catalog(const std::string& name) {
-  auto catalog = load_catalog(std::filesystem::path(MAYFLY_SOURCE_DIR) / "data/catalogs" / (name + ".yaml"));
+  const auto data = std::filesystem::path(MAYFLY_SOURCE_DIR) / "data";
+  auto catalog = load_catalog(data / "catalogs" / (name + ".yaml"), load_catalog(data / "gpus.yaml").value());
   MAYFLY_CHECK(catalog.has_value(), catalog ? "" : catalog.error().message.c_str());
   return *catalog;
 }
@@ -78,6 +85,10 @@ Problem random_problem(const RandomProblem& shape, std::uint64_t seed, Profile& 
   profile.loss->batch_max = 1e300;
   profile.sync = shape.sync;
   profile.server.in_turn = shape.in_turn;
+  if (shape.ring) profile.exchange = Exchange::all_reduce;
+  if (shape.batch > 0) profile.batch = shape.batch;
+  profile.scale_batch = shape.scale_batch;
+  profile.most_batch = shape.most_batch;
   profile.cynthia = CynthiaProfile{.work_gflop = uniform(random, 500, 2000)};
   if (shape.five_coefficients) profile.loss->cc_offset = uniform(random, 0.1, 1);
   Problem problem{.profile = &profile, .job = make_workload(profile), .predictor = shape.predictor};
@@ -91,6 +102,16 @@ Problem random_problem(const RandomProblem& shape, std::uint64_t seed, Profile& 
     worker.pcie = 2 * gpus * 11.5e6 / 10e9;
     worker.compute = worker.batch / speed - 2 * 11.5e6 / worker.rate - worker.pcie;
     worker.gflops = uniform(random, 200, 2000);
+    if (shape.ring) {
+      worker.nic = 2e8 * std::exp2(std::floor(uniform(random, 0, 5)));
+      worker.fixed = uniform(random, 0, 0.3) * worker.compute;
+      const double share = gpus > 1 ? uniform(random, 0, 0.2) : 0;
+      worker.interconnect = {.always = share * worker.compute,
+                             .waiting = share / 4,
+                             .hideable = 0.6 * share * worker.compute,
+                             .hides = 2 * share};
+    }
+    if (shape.promised) worker.relative_sd = uniform(random, 0, 0.5);
     // Prices follow speed, loosely, as they do in clouds.
     const double price = speed / 1000 * uniform(random, 0.3, 0.9);
     std::vector<Offer> offers;
@@ -105,10 +126,16 @@ Problem random_problem(const RandomProblem& shape, std::uint64_t seed, Profile& 
     }
     problem.kinds.push_back(make_kind(worker, std::move(offers), {{name, shape.quota * shape.zones, 0}}));
   }
-  for (int s = 1; s <= shape.servers; ++s) {
+  if (shape.ring) problem.servers = {ServerChoice{}};
+  for (int s = 1; s <= shape.servers && !shape.ring; ++s) {
     problem.servers.push_back({.type = "server",
                                .pool = {.count = s, .nic = 1.2e9, .cores = 4, .gflops = 100},
                                .hourly = {s == 1 ? 0.0 : 0.192 * s}});
+  }
+  if (shape.promised) {
+    problem.caution = 1.2816;
+    problem.recovery = Seconds(uniform(random, 0, 600));
+    problem.deadline = Seconds(0);  // the caution counts where there is one
   }
   // A random cluster of 2 to 12 machines.
   std::vector<int> counts(problem.kinds.size());
@@ -121,11 +148,13 @@ Problem random_problem(const RandomProblem& shape, std::uint64_t seed, Profile& 
     ++i;
   }
   Candidate candidate;
-  if (!Evaluator(problem).evaluate(counts, 0, candidate)) return problem;
+  const bool reaches = Evaluator(problem).evaluate(counts, 0, candidate);
+  problem.deadline.reset();
+  if (!reaches) return problem;
   // Between that cluster's time and the fastest there is, so that some deadlines are easy and some take all machines.
   const auto fastest = exact_search(problem, {.goal = Goal::fastest, .most_nodes = 0});
   const double least = fastest.best.empty() ? candidate.time : fastest.best[0].time;
-  problem.deadline = Seconds(least * std::pow(candidate.time / least, uniform(random, 0.1, 1)) * 1.01);
+  problem.deadline = Seconds(least * std::pow(candidate.latest / least, uniform(random, 0.1, 1)) * 1.01);
   return problem;
 }
 

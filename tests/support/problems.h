@@ -7,6 +7,7 @@
 #include <random>
 #include <string>
 
+#include "cloud/spot_weather.h"
 #include "plan/search.h"
 
 // Helpers of the tests and benchmarks: shipped files, and random planning problems.
@@ -14,6 +15,7 @@ namespace mayfly::support {
 
 Profile shipped_profile(const std::string& name);
 Catalog shipped_catalog(const std::string& name);
+WeatherTable shipped_weather();
 
 /// ../shared/data, if this checkout has it.
 std::optional<std::filesystem::path> shared_data();
@@ -42,6 +44,11 @@ struct RandomProblem {
   bool epochs = false;
   bool five_coefficients = false;
   bool in_turn = false;  ///< how servers answer
+  bool ring = false;     ///< instead of servers, of machines with unlike links and fixed times
+  double batch = 0;      ///< of a step with a barrier; 0: that of the largest machine
+  bool scale_batch = false;
+  double most_batch = 1e300;
+  bool promised = false;  ///< machines start, and the deadline is to be kept with 90 % of what the predictions allow
 };
 Problem random_problem(const RandomProblem& shape, std::uint64_t seed, Profile& profile);
 

@@ -192,7 +192,7 @@ const cases = {
       const cost = await until('a plan', () => figure(page, 'plan-cost-usd').catch(() => null));
       const slider = page.getByTestId('slider-deadline');
       await slider.focus();
-      for (let i = 0; i < 30; ++i) await page.keyboard.press('ArrowLeft');
+      for (let i = 0; i < 15; ++i) await page.keyboard.press('ArrowLeft');
       const asked = await until('another plan', async () => {
         const now = await figure(page, 'plan-cost-usd').catch(() => null);
         return now !== null && now !== cost ? now : null;

@@ -152,7 +152,7 @@ export interface Plan extends Option {
   samples_per_s?: Num;
   bottleneck?: string;
   breakdown_s?: Record<string, number>;
-  risk?: { trace: string; policy: string; windows: number } | null;
+  risk?: { trace: string | null; policy?: string; windows: number } | null;
   saving?: { on_demand_cost_usd?: Num };
   ties?: Option[];
   runners_up?: Option[];

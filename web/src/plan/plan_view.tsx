@@ -98,9 +98,11 @@ function Feasible({ plan }: { plan: Plan }) {
             }
             done={chance}
           >
-            {plan.risk
-              ? `${whole(plan.risk.windows)} windows of ${plan.risk.trace}, policy ${plan.risk.policy}`
-              : 'on the trace'}
+            {!plan.risk
+              ? "as far as the prediction's own error goes"
+              : plan.risk.trace
+                ? `${whole(plan.risk.windows)} windows of ${plan.risk.trace}, policy ${plan.risk.policy}`
+                : `${whole(plan.risk.windows)} draws of the usual weather`}
             {plan.cost_usd_p95 != null && `; ${usd(plan.cost_usd_p95)} at most in 95 %`}
           </Tile>
         )}
