@@ -97,7 +97,7 @@ TEST(Server, ANewOneTakesTheStateOfItsSiblingWhenAServerIsKilled) {
   play.commit({.formation = 1, .from = 0, .sample = 4, .leases = {1}});
   play.send(3, Lease{.formation = 1, .lease = 2, .sample = 4, .first_sample = 4, .samples = 4});
   play.expect<Pushed>(3);
-  ::kill(play.processes[0], SIGKILL);
+  play.kill(0);
   // Lease 2 was staged in formation 1 and does not count in the next. The newcomer asks before its source has begun.
   play.addresses = {spare, play.addresses[1]};
   play.send(2, Serve{.formation = 2, .sample = 4, .source = play.addresses[1]});
@@ -228,14 +228,14 @@ TEST(Server, AWorkerSaysThatAServerIsGoneAndHaltEndsItsWaiting) {
   play.start_all(1, 1);
   play.serve(0, {.formation = 1, .from_checkpoint = true});
   play.attach(1, 1);
-  ::kill(play.processes[0], SIGSTOP);
+  play.freeze(0);
   play.send(1, Lease{.formation = 1, .lease = 1, .samples = 4});
   play.send(1, Halt{.formation = 1});
   EXPECT_EQ(play.expect<Broken>(1).formation, 1);
   ::kill(play.processes[0], SIGCONT);
   play.serve(0, {.formation = 2});
   play.attach(1, 2);
-  ::kill(play.processes[0], SIGKILL);
+  play.kill(0);
   play.send(1, Lease{.formation = 2, .lease = 1, .samples = 4});
   EXPECT_EQ(play.expect<Broken>(1).formation, 2);
 }

@@ -93,22 +93,20 @@ TEST(Worker, TakesSamplesFromItsNeighboursCaches) {
 }
 
 TEST(Worker, SurvivorsGoOnWhenAPeerIsKilledOrFrozenAndANewcomerGetsTheState) {
-  for (const int signal : {SIGKILL, SIGSTOP}) {
+  for (const bool frozen : {false, true}) {
     Stage stage;
     for (const int slot : {0, 1, 2}) stage.start(slot);
     for (const int slot : {0, 1, 2}) stage.expect<Ready>(slot);
     stage.form(1, {0, 1}, {});
     stage.step({0, 1}, {.formation = 1, .committed = 0, .step = 0, .counts = {2, 2}});
-    ::kill(stage.processes[1], signal);
+    frozen ? stage.freeze(1) : stage.kill(1);
     stage.proceed({0, 1}, {.formation = 1, .committed = 4, .step = 1, .counts = {2, 2}});
-    if (signal == SIGKILL) {
+    if (!frozen) {
       EXPECT_EQ(stage.expect<Broken>(0).formation, 1);
     }
-    const auto start = std::chrono::steady_clock::now();
     stage.form(2, {2, 0}, {.sample = 4, .source = 1, .receivers = {0}});
-    EXPECT_LT(Seconds(std::chrono::steady_clock::now() - start).count(), 3);
     stage.step({2, 0}, {.formation = 2, .committed = 4, .step = 1, .counts = {3, 1}});
-    ::kill(stage.processes[1], SIGCONT);  // a zombie goes on with what it was told last
+    if (frozen) ::kill(stage.processes[1], SIGCONT);  // a zombie goes on with what it was told last
     stage.step({2, 0}, {.formation = 2, .committed = 8, .step = 2, .counts = {3, 1}});
     stage.proceed({2, 0}, {.formation = 2, .committed = 12, .step = 3});
     for (const int slot : {2, 0}) EXPECT_EQ(stage.counts(slot, 2, 12), std::vector<float>(12, 1));

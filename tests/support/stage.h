@@ -131,6 +131,16 @@ class Stage {
     if (file) std::memcpy(values.data(), file->find("weight")->bytes.data(), sizeof(float) * values.size());
     return values;
   }
+  /// Returns once it stands still: until then its other threads go on answering.
+  void freeze(int slot) {
+    ::kill(processes[slot], SIGSTOP);
+    ::waitpid(processes[slot], nullptr, WUNTRACED);
+  }
+  /// Returns once it is gone.
+  void kill(int slot) {
+    ::kill(processes[slot], SIGKILL);
+    exit_code(slot);
+  }
   int exit_code(int slot) {
     int status = 0;
     ::waitpid(processes[slot], &status, 0);
