@@ -14,12 +14,8 @@
 namespace mayfly {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 /// gloo may write to a peer that has just closed, as main() expects, too.
 [[maybe_unused]] const auto before = std::signal(SIGPIPE, SIG_IGN);
-
-double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 std::unique_ptr<Mesh> opened(NetworkDevice& network, Mesh::Place place) {
   auto mesh = Mesh::open(network, place);
