@@ -58,6 +58,7 @@ Result<void> write_request(const RunFlags& flags, const RunSetup& setup) {
   for (std::string* path : {&kept.plan, &kept.trace}) {
     if (std::filesystem::exists(*path, error)) *path = std::filesystem::absolute(*path, error).string();
   }
+  if (kept.engine.starts_with("exec:")) kept.engine = "exec:" + setup.engine.exec.program.front();
   if (!setup.plan.is_null()) {
     kept.plan = (directory / "plan.json").string();
     if (auto saved = save_text(kept.plan, setup.plan.dump(2) + "\n"); !saved) return saved;
@@ -230,11 +231,13 @@ void add_run(CLI::App& program, int& code) {
                  "without encryption or proof of who sends them");
   verb->add_flag("--trust", flags.trust,
                  "load a TorchScript model that belongs to another user: it is a program and may do what you may");
-  verb->add_option("--engine", flags.engine,
-                   "where machines come from. local: processes of this one; slurm: jobs of a cluster, see "
-                   "docs/engines.md; none: they come by themselves (default: as the job file says, else local)");
+  verb->add_option(
+      "--engine", flags.engine,
+      "where machines come from. local: processes of this one; slurm: jobs of a cluster; ssh: computers that "
+      "are listed; exec:PROGRAM: a program that gets them; none: they come by themselves (default: as the "
+      "job file says, else local). docs/engines.md");
   verb->add_option("--engine-file", flags.engine_file,
-                   "partitions, types and prices of a cluster, in place of the job file's 'engine' block");
+                   "partitions, hosts, types and prices, in place of the job file's 'engine' block");
   verb->add_option("--orphan-after", flags.orphan_after,
                    "silence after which workers take the controller for gone, save and end (default 30s)");
   verb->add_option(

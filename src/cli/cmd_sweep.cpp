@@ -1,5 +1,4 @@
 #include <fmt/core.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
@@ -8,18 +7,15 @@
 
 #include "base/text.h"
 #include "base/untrusted.h"
-#include "cli/captured.h"
 #include "cli/command.h"
 #include "cli/run_engine.h"
-#include "engine/slurm_text.h"
+#include "engine/program.h"
 #include "engine/tagged.h"
 #include "run/store.h"
 #include "status/folder.h"
 
 namespace mayfly::cli {
 namespace {
-
-constexpr Seconds kSweepPatience{30};
 
 struct SweepFlags {
   std::string directory{};
@@ -28,7 +24,7 @@ struct SweepFlags {
 
 /// A run that no process drives, and what its machines are known by.
 struct LeftRun {
-  std::string engine{};
+  RunSetup setup{};
   std::string tag{};  ///< empty: it never asked for any
 };
 
@@ -39,10 +35,10 @@ Result<LeftRun> left_run(const std::filesystem::path& directory) {
   if (!flags) return unexpected(flags.error());
   auto spec = load_job(directory / "job.yaml");
   if (!spec) return unexpected(spec.error());
-  RunSetup setup;
-  setup.inputs.spec = *std::move(spec);
-  if (const auto chosen = choose_engine(*flags, setup); !chosen) return unexpected(chosen.error());
-  LeftRun left{.engine = setup.engine.kind};
+  LeftRun left;
+  left.setup.inputs.spec = *std::move(spec);
+  left.setup.inputs.job_file = flags->job;
+  if (const auto chosen = choose_engine(*flags, left.setup); !chosen) return unexpected(chosen.error());
   std::error_code error;
   if (!std::filesystem::exists(directory / "state.db", error)) return left;
   const auto store = Store::open(directory / "state.db");
@@ -51,22 +47,19 @@ Result<LeftRun> left_run(const std::filesystem::path& directory) {
   return left;
 }
 
-/// What was ended, as Slurm calls it.
-Result<std::vector<std::string>> sweep_slurm(const std::string& tag) {
-  const auto queue = captured({"squeue", "--noheader", "--array", fmt::format("--user={}", ::getuid()),
-                               fmt::format("--format={}", kSlurmFormat)},
-                              kSweepPatience);
-  if (!queue) return unexpected(queue.error());
-  const auto elements = slurm_elements(*queue, tag);
-  if (!elements) return unexpected(elements.error());
+/// What was ended, as the provider calls it.
+Result<std::vector<std::string>> sweep_provider(Provider& provider) {
+  const auto listed = provider.listed(answer_to(provider.list(), provider.patience()));
+  if (!listed) return unexpected(listed.error());
+  std::vector<Ordered> left;
   std::vector<std::string> ids;
-  for (const SlurmElement& element : *elements) {
-    if (slurm_phase(element.state) < SlurmPhase::ending) ids.push_back(element.id);
+  for (const Listed& one : *listed) {
+    if (one.phase >= Listed::Phase::ending) continue;
+    left.push_back({.launch = one.launch, .id = one.id});
+    ids.push_back(one.id);
   }
-  if (ids.empty()) return ids;
-  std::vector<std::string> words{"scancel"};
-  words.insert(words.end(), ids.begin(), ids.end());
-  if (const auto done = captured(std::move(words), kSweepPatience); !done) return unexpected(done.error());
+  if (left.empty()) return ids;
+  if (const auto end = answer_to(provider.end(left), provider.patience()); !end.well()) return fail("{}", end.why());
   return ids;
 }
 
@@ -88,21 +81,27 @@ int sweep(const SweepFlags& options) {
                                   options.directory)});
   const auto left = left_run(directory);
   if (!left) return bad_input(left.error());
+  const std::string& engine = left->setup.engine.kind;
+  auto provider = provider_of(left->setup, left->tag);
+  if (!provider) return bad_input(provider.error());
   Result<std::vector<std::string>> ended = std::vector<std::string>{};
-  if (!left->tag.empty() && left->engine == "slurm") ended = sweep_slurm(left->tag);
-  if (!left->tag.empty() && left->engine == "local") ended = sweep_local(left->tag);
+  if (!left->tag.empty() && *provider) ended = sweep_provider(**provider);
+  if (!left->tag.empty() && engine == "local") ended = sweep_local(left->tag);
   if (!ended) {
     fmt::print(stderr, "mayfly: {}\n", printable(ended.error().message));
     return kFailed;
   }
   if (options.json) {
-    print_json({{"directory", options.directory}, {"engine", left->engine}, {"ended", *ended}});
+    print_json({{"directory", options.directory}, {"engine", engine}, {"ended", *ended}});
   } else if (ended->empty()) {
-    fmt::print("{}: nothing is left on {}\n", options.directory, left->engine);
+    fmt::print("{}: nothing is left on {}\n", options.directory, engine);
   } else {
-    fmt::print("{}: ended on {}: {}\n", options.directory, left->engine, fmt::join(*ended, ", "));
+    fmt::print("{}: ended on {}: {}\n", options.directory, engine, fmt::join(*ended, ", "));
   }
-  return kDone;
+  const std::string unheard = *provider ? (*provider)->unheard() : "";
+  if (unheard.empty()) return kDone;
+  fmt::print(stderr, "mayfly: nothing is known of {}\n", printable(unheard));
+  return kFailed;
 }
 
 }  // namespace

@@ -17,12 +17,12 @@
 #include "base/untrusted.h"
 #include "cli/command.h"
 #include "cli/emulate.h"
+#include "cli/offered.h"
 #include "cli/plan_text.h"
 #include "cli/question.h"
 #include "cli/run_engine.h"
 #include "cli/run_markets.h"
 #include "cli/server_setup.h"
-#include "cli/slurm_setup.h"
 
 namespace mayfly::cli {
 namespace {
@@ -258,6 +258,11 @@ Result<void> check_spec(const JobSpec& spec, const std::string& file) {
   return {};
 }
 
+/// Without a word of the user's: as many machines as there are.
+int usual_most(const std::optional<Offered>& offered, int cores) {
+  return offered ? std::min(offered->most().value_or(kMostMachines), kMostMachines) : cores;
+}
+
 std::filesystem::path new_directory(const std::string& name) {
   const auto seconds =
       std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch());
@@ -340,7 +345,7 @@ Result<std::variant<std::unique_ptr<RunSetup>, NoPlan>> set_up(const RunFlags& f
   inputs.spec = *std::move(spec);
   inputs.supervised = true;
   if (const auto chosen = choose_engine(flags, *setup); !chosen) return unexpected(chosen.error());
-  const bool slurm = setup->engine.kind == "slurm";
+  const auto offered = offered_by(setup->engine);
   auto program = train_program();
   if (!program) return unexpected(program.error());
   setup->program = *program;
@@ -356,8 +361,8 @@ Result<std::variant<std::unique_ptr<RunSetup>, NoPlan>> set_up(const RunFlags& f
   question.request.markets.erase(Market::serverless);
   if (const auto chosen = choose_markets(flags.market, question.request); !chosen) return unexpected(chosen.error());
   const auto cores = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
-  const int most = flags.workers.value_or(
-      inputs.spec.most_workers.value_or(inputs.spec.nodes.value_or(slurm ? kMostMachines : cores)));
+  const int most =
+      flags.workers.value_or(inputs.spec.most_workers.value_or(inputs.spec.nodes.value_or(usual_most(offered, cores))));
   question.request.most_workers = std::min(question.request.most_workers, most);
   if (!question.profile.empty()) {
     auto profile = load_profile(question.profile);
@@ -367,7 +372,7 @@ Result<std::variant<std::unique_ptr<RunSetup>, NoPlan>> set_up(const RunFlags& f
     if (inputs.spec.train->servers && setup->profile->server.type.empty())
       return fail("{}: nothing is known of the servers' machines: want a 'type' in train.servers", flags.job);
   }
-  if (slurm) limit_to_slurm(*setup, question.request);
+  if (offered) limit_to(*offered, *setup, question.request);
   if (!flags.plan.empty()) {
     if (const auto read = read_plan(flags.plan, *setup); !read) return unexpected(read.error());
   } else if (flags.as.empty() && setup->profile) {
@@ -375,13 +380,13 @@ Result<std::variant<std::unique_ptr<RunSetup>, NoPlan>> set_up(const RunFlags& f
     if (!no) return unexpected(no.error());
     if (*no) return **std::move(no);
   }
-  if (slurm && inputs.roles.empty()) {
-    auto role = slurm_role(*setup, question.request.markets);
-    if (!role) return unexpected(role.error());
-    inputs.roles.assign(static_cast<std::size_t>(most), *std::move(role));
+  if (offered && inputs.roles.empty()) {
+    auto roles = offered_roles(*offered, *setup, question.request.markets, most);
+    if (!roles) return unexpected(roles.error());
+    inputs.roles = *std::move(roles);
   }
   inputs.rents = may_rent(question.request, inputs.roles, setup->catalog);
-  if (slurm && !setup->engine.slurm.on_demand) inputs.rents = false;
+  if (offered && !offered->markets.contains(Market::on_demand)) inputs.rents = false;
   adopt_exchange(*setup);
   if (!flags.as.empty()) {
     if (const auto read = read_as(flags, *setup); !read) return unexpected(read.error());
@@ -404,7 +409,7 @@ Result<std::variant<std::unique_ptr<RunSetup>, NoPlan>> set_up(const RunFlags& f
     inputs.script->environment.emplace_back("MAYFLY_NOTICES", setup->notices);
   if (const auto set = set_servers(*setup); !set) return unexpected(set.error());
   for (MachineRole& role : inputs.roles) set_batch(*setup, role);
-  if (slurm) set_slurm_prices(*setup);
+  if (offered) set_prices(*offered, *setup);
   inputs.policy = setup->profile ? PolicyName::liveput : PolicyName::ideal;
   if (!flags.policy.empty()) {
     const auto policy = policy_named(flags.policy);

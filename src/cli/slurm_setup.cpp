@@ -5,8 +5,9 @@
 
 #include "base/text.h"
 #include "cli/captured.h"
+#include "cli/offered.h"
 #include "engine/process.h"
-#include "engine/slurm_engine.h"
+#include "engine/slurm_provider.h"
 
 namespace mayfly::cli {
 namespace {
@@ -70,25 +71,6 @@ Result<void> check_reached(const std::string& interface, const SlurmPartition& p
   return {};
 }
 
-/// The kinds of machines that a run may ask for.
-std::vector<MachineRole> kinds_of(const RunInputs& inputs) {
-  std::vector<MachineRole> kinds;
-  const auto add = [&](const MachineRole& role) {
-    const bool known = std::ranges::any_of(
-        kinds, [&](const MachineRole& other) { return other.kind() == role.kind() && other.server == role.server; });
-    if (!known) kinds.push_back(role);
-  };
-  for (const MachineRole& role : inputs.roles) add(role);
-  // What a run in danger of missing its deadline may ask for.
-  if (inputs.rents && inputs.spec.deadline) {
-    MachineRole rented = inputs.roles.front();
-    rented.market = Market::on_demand;
-    add(rented);
-  }
-  if (inputs.servers.count > 0) add({.type = inputs.servers.type, .market = Market::on_demand, .server = true});
-  return kinds;
-}
-
 /// As long as the partition lets it, the job says, or a promise needs.
 Result<Seconds> machine_time(const SlurmSpec& spec, const RunInputs& inputs, const SlurmPartition& partition) {
   if (spec.time && partition.most_time && *spec.time > *partition.most_time)
@@ -114,12 +96,6 @@ Result<void> check_taken(const SlurmRun& run, const MachineRole& role, const std
   return {};
 }
 
-std::optional<UsdPerHour> price_of(const SlurmSpec& spec, const std::string& type, Market market) {
-  const auto found = spec.types.find(type);
-  if (found == spec.types.end()) return std::nullopt;
-  return market == Market::on_demand ? found->second.on_demand : found->second.spot;
-}
-
 }  // namespace
 
 Result<SlurmCluster> slurm_cluster() {
@@ -137,87 +113,12 @@ Result<SlurmCluster> slurm_cluster() {
   return SlurmCluster{.partitions = *partitions, .limits = slurm_limits(*config)};
 }
 
-Result<void> check_slurm_flags(const RunFlags& flags, const JobSpec& spec) {
-  for (const auto& [flag, text] :
-       {std::pair{"--as", &flags.as}, {"--trace", &flags.trace}, {"--lifetime", &flags.lifetime}}) {
-    if (!text->empty())
-      return fail("{}: is for machines that this computer plays; on Slurm they are what engine.slurm says", flag);
-  }
-  const bool counted = flags.workers || spec.most_workers || spec.nodes || !flags.plan.empty() || !spec.profile.empty();
-  if (!counted) return fail("--engine slurm: how many machines? want --workers, elastic.max or num_nodes");
-  return {};
-}
-
-void limit_to_slurm(RunSetup& setup, PlanRequest& request) {
-  const SlurmSpec& slurm = setup.engine.slurm;
-  for (InstanceType& type : setup.catalog.types) {
-    if (slurm.types.contains(type.name)) type.zones.clear();  // of a cloud
-    if (const auto spot = price_of(slurm, type.name, Market::spot); spot && type.spot) type.spot->rate = *spot;
-    if (const auto rate = price_of(slurm, type.name, Market::on_demand); rate && type.on_demand)
-      type.on_demand->rate = *rate;
-  }
-  const auto ours = [slurm](const InstanceType& type) { return slurm.types.contains(type.name); };
-  if (setup.profile && std::ranges::none_of(setup.catalog.types, ours)) {
-    setup.notes.emplace_back(
-        "the profile is not used: engine.slurm.types has no type of the catalogue, so nothing is known of their "
-        "speeds");
-    setup.profile.reset();
-  }
-  request.wanted = [ours, before = request.wanted](const InstanceType& type) {
-    return ours(type) && (!before || before(type));
-  };
-  request.wanted_offer = [slurm, before = request.wanted_offer](const InstanceType& type, const Offer& offer) {
-    return queue_of(slurm, offer.market) != nullptr && (!before || before(type, offer));
-  };
-}
-
-Result<MachineRole> slurm_role(const RunSetup& setup, const std::set<Market>& markets) {
-  const SlurmSpec& slurm = setup.engine.slurm;
-  MachineRole role{.type = "slurm"};
-  const std::string& named = setup.inputs.spec.resources.front().instance_type;
-  std::vector<std::string> types;
-  for (const auto& [type, what] : slurm.types) types.push_back(type);
-  if (!named.empty() && !slurm.types.contains(named))
-    return fail("resources.instance_type: engine.slurm.types has no '{}'{}", named, did_you_mean(named, types));
-  if (named.empty() && types.size() > 1)
-    return fail("--engine slurm: engine.slurm.types has {}: which? want resources.instance_type, or a plan",
-                fmt::join(types, ", "));
-  if (!named.empty() || !types.empty()) role.type = named.empty() ? types.front() : named;
-  for (const Market market : {Market::spot, Market::on_demand}) {
-    role.market = market;
-    if (markets.contains(market) && queue_of(slurm, market) != nullptr) return role;
-  }
-  role.market = markets.contains(Market::spot) ? Market::spot : Market::on_demand;
-  return role;  // that there is no partition is said when machines are asked for
-}
-
-void set_slurm_prices(RunSetup& setup) {
-  RunInputs& inputs = setup.inputs;
-  const SlurmSpec& slurm = setup.engine.slurm;
-  bool all = true;
-  for (MachineRole& role : inputs.roles) {
-    const auto price = price_of(slurm, role.type, role.market);
-    all = all && price;
-    if (price) role.price = *price;
-  }
-  if (inputs.servers.count > 0) {
-    const auto price = price_of(slurm, inputs.servers.type, Market::on_demand);
-    all = all && price;
-    if (price) inputs.servers.price = *price;
-  }
-  inputs.priced = inputs.priced || all;
-}
-
 Result<EngineChoice> slurm_machines(const RunFlags& flags, RunSetup& setup, std::optional<Seconds> notice) {
   const auto cluster = slurm_cluster();
   if (!cluster) return fail("--engine slurm: {}", cluster.error().message);
-  SlurmRun run{.spec = setup.engine.slurm,
-               .array_size = cluster->limits.array_size,
-               .program = setup.program,
-               .arguments = {"--interface", "auto", "--notices", setup.notices},
-               .script = setup.inputs.script};
-  run.terms.directory = setup.inputs.directory;
-  if (flags.trust) run.arguments.emplace_back("--trust");
+  SlurmRun run{.machine = machine_program(flags, setup, setup.engine.slurm.setup),
+               .spec = setup.engine.slurm,
+               .array_size = cluster->limits.array_size};
   std::optional<Seconds> shortest;
   for (const MachineRole& role : kinds_of(setup.inputs)) {
     const auto partition = partition_of(*cluster, run.spec, role.market);
@@ -230,7 +131,7 @@ Result<EngineChoice> slurm_machines(const RunFlags& flags, RunSetup& setup, std:
     shortest = std::min(shortest.value_or(*time), *time);
     // Without a grace time a job that must go hears of it as one that is ended.
     const Seconds grace = partition->grace > Seconds(0) ? partition->grace : cluster->limits.kill_wait;
-    run.notice[role.market] = notice.value_or(grace);
+    run.machine.notice[role.market] = notice.value_or(grace);
   }
   run.time = *shortest;
   run.hand_over = std::min({run.spec.hand_over.value_or(kUsualHandOver), run.time / 2, kMostHandOver});
@@ -239,7 +140,7 @@ Result<EngineChoice> slurm_machines(const RunFlags& flags, RunSetup& setup, std:
     if (!partition) return unexpected(partition.error());
     if (const auto taken = check_taken(run, role, partition->name); !taken) return unexpected(taken.error());
   }
-  return SlurmEngine::choice(std::move(run));
+  return SlurmProvider::choice(std::move(run));
 }
 
 }  // namespace mayfly::cli

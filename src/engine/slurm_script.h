@@ -1,14 +1,11 @@
 #pragma once
 
-#include <filesystem>
-#include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
 #include "engine/engine.h"
-#include "engine/script_command.h"
+#include "engine/machine_script.h"
 #include "job/engine_spec.h"
 
 // How a run's machines are asked for in Slurm's own words.
@@ -16,15 +13,11 @@ namespace mayfly {
 
 /// What all machines of a run have in common.
 struct SlurmRun {
-  RunTerms terms{};
+  MachineProgram machine{};
   SlurmSpec spec{};
-  Seconds time{86400};                    ///< of a machine; Slurm ends it then
-  Seconds hand_over{60};                  ///< before that, when it gets a notice
-  std::map<Market, Seconds> notice{};     ///< what a machine is told it has left when it will be taken
-  int array_size = 1001;                  ///< indices of an array are below
-  std::filesystem::path program{};        ///< mayfly-train, where machines see it
-  std::vector<std::string> arguments{};   ///< of it, beside those of the terms
-  std::optional<ScriptCommand> script{};  ///< of workers; servers are always mayfly-train's
+  Seconds time{86400};    ///< of a machine; Slurm ends it then
+  Seconds hand_over{60};  ///< before that, when it gets a notice
+  int array_size = 1001;  ///< indices of an array are below
 };
 
 /// The queue of a market; none where the spec has none.
@@ -44,8 +37,5 @@ Result<std::vector<std::string>> sbatch_words(const SlurmRun& run, const SlurmAr
 /// For a shell on each machine. The program runs under srun: what a batch script starts itself hears of its end when
 /// the time to act on it is over.
 std::string batch_script(const SlurmRun& run, const SlurmArray& array);
-
-/// A word as a shell takes it, whatever is in it.
-std::string shell_word(std::string_view text);
 
 }  // namespace mayfly

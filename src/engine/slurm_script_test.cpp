@@ -8,14 +8,16 @@ namespace mayfly {
 namespace {
 
 SlurmRun small_run() {
-  SlurmRun run{.time = Seconds(3601), .notice = {{Market::spot, Seconds(10)}}, .program = "/opt/may fly/mayfly-train"};
-  run.terms = {.run = "count-1", .join = "10.0.0.5:7070", .directory = "/shared/100%/run"};
+  SlurmRun run{.time = Seconds(3601)};
+  run.machine = {.program = "/opt/may fly/mayfly-train",
+                 .arguments = {"--interface", "auto"},
+                 .notice = {{Market::spot, Seconds(10)}},
+                 .setup = "module load cuda"};
+  run.machine.terms = {.run = "count-1", .join = "10.0.0.5:7070", .directory = "/shared/100%/run"};
   run.spec.spot = SlurmQueue{.partition = "preempt", .qos = "low"};
   run.spec.on_demand = SlurmQueue{.partition = "gpu", .account = "paid"};
   run.spec.account = "vision";
   run.spec.types["a100"] = {.gres = "gpu:a100:1", .constraint = "nvlink", .cores = 8, .memory = Bytes{64e9}};
-  run.spec.setup = "module load cuda";
-  run.arguments = {"--interface", "auto"};
   return run;
 }
 
@@ -57,7 +59,7 @@ TEST(SlurmScript, TheWorkerRunsUnderSrunWithItsNameAndNotice) {
 
 TEST(SlurmScript, AScriptRunsInItsFolderAndServersDoNot) {
   SlurmRun run = small_run();
-  run.script = ScriptCommand{
+  run.machine.script = ScriptCommand{
       .text = "python3 train.py --name 'a b'", .directory = "/shared/job", .environment = {{"SEED", "it's"}}};
   const std::string worker = batch_script(run, {.launches = {0}, .role = {.type = "a100"}});
   EXPECT_NE(worker.find("--chdir='/shared/job' /bin/sh -c 'trap : TERM\npython3 train.py --name '\\''a b'\\'''\n"),

@@ -84,17 +84,18 @@ Result<std::vector<SlurmElement>> slurm_elements(std::string_view squeue, const 
   return found;
 }
 
-SlurmPhase slurm_phase(std::string_view state) {
-  if (is_one_of(state, kWaiting)) return SlurmPhase::waiting;
-  if (state == "CONFIGURING") return SlurmPhase::starting;
-  if (state == "COMPLETING") return SlurmPhase::ending;
-  return is_one_of(state, kOver) ? SlurmPhase::over : SlurmPhase::running;
+Listed::Phase slurm_phase(std::string_view state) {
+  using Phase = Listed::Phase;
+  if (is_one_of(state, kWaiting)) return Phase::waiting;
+  if (state == "CONFIGURING") return Phase::starting;
+  if (state == "COMPLETING") return Phase::ending;
+  return is_one_of(state, kOver) ? Phase::over : Phase::running;
 }
 
-Ending slurm_ending(const SlurmElement& element, bool ran) {
+Ending slurm_ending(const SlurmElement& element) {
   using Kind = Ending::Kind;
   const std::string& state = element.state;
-  Ending ending{.kind = ran ? Kind::preempted : Kind::refused};
+  Ending ending;
   if (state == "COMPLETED") ending.kind = Kind::finished;
   if (state == "FAILED" || state == "OUT_OF_MEMORY") ending.kind = Kind::failed;
   ending.how = fmt::format("{} in partition {}", state, element.partition);

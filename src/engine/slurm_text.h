@@ -7,7 +7,7 @@
 
 #include "base/result.h"
 #include "base/units.h"
-#include "engine/engine.h"
+#include "engine/provider.h"
 
 // What Slurm's programs print. Text, as it is the same from version 20 to this day; their JSON is not.
 namespace mayfly {
@@ -32,18 +32,10 @@ inline constexpr std::string_view kSlurmFormat = "%F|%K|%T|%N|%P|%M|%j|%r";
 /// Those of this run, among whatever else the user has in the queue.
 Result<std::vector<SlurmElement>> slurm_elements(std::string_view squeue, const std::string& run);
 
-/// What a state means for a machine.
-enum class SlurmPhase {
-  waiting,
-  starting,
-  running,
-  ending,  ///< it will not come back, and its program may still be at something
-  over,
-};
-/// A state that is not known counts as running: nothing follows from it.
-SlurmPhase slurm_phase(std::string_view state);
-/// Of one that is over. `ran`: it was more than an order.
-Ending slurm_ending(const SlurmElement& element, bool ran);
+/// What a state means for a machine. One that is not known counts as running: nothing follows from it.
+Listed::Phase slurm_phase(std::string_view state);
+/// Of one that is over and ran.
+Ending slurm_ending(const SlurmElement& element);
 
 /// The number of the array in the answer of sbatch --parsable: "17" or "17;cluster".
 Result<int> submitted_array(std::string_view sbatch);

@@ -46,25 +46,24 @@ TEST(SlurmText, ANameIsOneWordAndTellsRunsApart) {
 }
 
 TEST(SlurmText, StatesArePhases) {
-  EXPECT_EQ(slurm_phase("PENDING"), SlurmPhase::waiting);
-  EXPECT_EQ(slurm_phase("CONFIGURING"), SlurmPhase::starting);
-  EXPECT_EQ(slurm_phase("RUNNING"), SlurmPhase::running);
-  EXPECT_EQ(slurm_phase("COMPLETING"), SlurmPhase::ending);
-  EXPECT_EQ(slurm_phase("NODE_FAIL"), SlurmPhase::over);
-  EXPECT_EQ(slurm_phase("SOME_STATE_OF_THE_FUTURE"), SlurmPhase::running) << "nothing follows from it";
+  EXPECT_EQ(slurm_phase("PENDING"), Listed::Phase::waiting);
+  EXPECT_EQ(slurm_phase("CONFIGURING"), Listed::Phase::starting);
+  EXPECT_EQ(slurm_phase("RUNNING"), Listed::Phase::running);
+  EXPECT_EQ(slurm_phase("COMPLETING"), Listed::Phase::ending);
+  EXPECT_EQ(slurm_phase("NODE_FAIL"), Listed::Phase::over);
+  EXPECT_EQ(slurm_phase("SOME_STATE_OF_THE_FUTURE"), Listed::Phase::running) << "nothing follows from it";
 }
 
 TEST(SlurmText, OnlyAProgramThatFailedCountsAsAFailure) {
-  const auto kind = [](const char* state, bool ran) {
-    return slurm_ending({.state = state, .partition = "spot", .reason = "None"}, ran).kind;
+  const auto kind = [](const char* state) {
+    return slurm_ending({.state = state, .partition = "spot", .reason = "None"}).kind;
   };
-  EXPECT_EQ(kind("FAILED", true), Ending::Kind::failed);
-  EXPECT_EQ(kind("OUT_OF_MEMORY", true), Ending::Kind::failed);
-  EXPECT_EQ(kind("COMPLETED", true), Ending::Kind::finished);
-  EXPECT_EQ(kind("PREEMPTED", true), Ending::Kind::preempted);
-  EXPECT_EQ(kind("CANCELLED", true), Ending::Kind::preempted);
-  EXPECT_EQ(kind("CANCELLED", false), Ending::Kind::refused) << "an order that somebody else took back";
-  EXPECT_EQ(slurm_ending({.state = "TIMEOUT", .partition = "spot", .reason = "TimeLimit"}, true).how,
+  EXPECT_EQ(kind("FAILED"), Ending::Kind::failed);
+  EXPECT_EQ(kind("OUT_OF_MEMORY"), Ending::Kind::failed);
+  EXPECT_EQ(kind("COMPLETED"), Ending::Kind::finished);
+  EXPECT_EQ(kind("PREEMPTED"), Ending::Kind::preempted);
+  EXPECT_EQ(kind("CANCELLED"), Ending::Kind::preempted);
+  EXPECT_EQ(slurm_ending({.state = "TIMEOUT", .partition = "spot", .reason = "TimeLimit"}).how,
             "TIMEOUT in partition spot (TimeLimit)");
 }
 

@@ -57,7 +57,7 @@ TEST(EngineSpec, TheExampleOfTheFormatIsRead) {
 }
 
 TEST(EngineSpec, WhatSlurmWouldNotTakeIsRefusedWithItsLine) {
-  EXPECT_EQ(error_of("kind: slrm\n"), "e.yaml:2: kind: 'slrm', want one of local, none, slurm");
+  EXPECT_EQ(error_of("kind: slrm\n"), "e.yaml:2: kind: 'slrm', want one of local, none, slurm, ssh, exec");
   EXPECT_NE(error_of("slurm: {spot: {}}\n").find("want a partition, a qos or both"), std::string::npos);
   EXPECT_NE(error_of("slurm: {account: a b}\n").find("'a b', want a name without spaces"), std::string::npos);
   EXPECT_NE(error_of("slurm: {time: 10s}\n").find("want 1m or more"), std::string::npos);
@@ -90,6 +90,50 @@ TEST(EngineSpec, InfraAndBlockMustAgree) {
   const auto several = parse_job("resources: {any_of: [{infra: slurm/a}, {infra: slurm/b}]}\n", "job.yaml");
   ASSERT_FALSE(several);
   EXPECT_NE(several.error().message.find("of one scheduler"), std::string::npos);
+}
+
+TEST(EngineSpec, HostsHaveATypeAMarketAndRoom) {
+  const auto engine = parse_engine(
+      "format: mayfly-engine/1\nkind: ssh\nssh:\n  options: [-p, 2222]\n  notice: 1m\n  hosts:\n"
+      "    - {host: me@n1, type: g5.xlarge, zone: a, market: spot, usd_per_hour: 0.4, cores: 4, machines: 2}\n    - "
+      "{host: n2}\n",
+      "e.yaml");
+  ASSERT_TRUE(engine) << engine.error().message;
+  const SshSpec wanted{.hosts = {{.host = "me@n1",
+                                  .type = "g5.xlarge",
+                                  .zone = "a",
+                                  .spot = true,
+                                  .price = UsdPerHour{0.4},
+                                  .cores = 4,
+                                  .machines = 2},
+                                 {.host = "n2"}},
+                       .options = {"-p", "2222"},
+                       .notice = Seconds(60)};
+  EXPECT_EQ(engine->ssh, wanted);
+}
+
+TEST(EngineSpec, HostsThatCannotBeAreRefused) {
+  const auto error_of_hosts = [](const std::string& hosts) { return error_of("ssh: {hosts: [" + hosts + "]}\n"); };
+  EXPECT_NE(error_of_hosts("").find("want 1 to 1000"), std::string::npos);
+  EXPECT_NE(error_of_hosts("{host: -oProxyCommand=x}").find("want [USER@]NAME"), std::string::npos)
+      << "no option of ssh's";
+  EXPECT_NE(error_of_hosts("{host: a}, {host: a}").find("stands there twice"), std::string::npos);
+  EXPECT_NE(error_of_hosts("{host: a, market: cheap}").find("want spot or on-demand"), std::string::npos);
+  EXPECT_NE(error_of_hosts("{host: a, usd_per_hour: 1}, {host: b, usd_per_hour: 2}").find("want that of a"),
+            std::string::npos);
+}
+
+TEST(EngineSpec, AProgramHasItsWordsAndItsTimes) {
+  const auto engine = parse_engine(
+      "format: mayfly-engine/1\nkind: exec\nexec: {program: [./gcloud.py, --zone, a], patience: 20m, every: 30s, "
+      "start: 10m, "
+      "types: {a2-highgpu-1g: {cores: 12, usd_per_hour: {spot: 1.1, on-demand: 3.6}}}}\n",
+      "e.yaml");
+  ASSERT_TRUE(engine) << engine.error().message;
+  EXPECT_EQ(engine->exec.program, (std::vector<std::string>{"./gcloud.py", "--zone", "a"}));
+  EXPECT_EQ(engine->exec.patience, Seconds(1200));
+  EXPECT_EQ(engine->exec.types.at("a2-highgpu-1g").spot, UsdPerHour{1.1});
+  EXPECT_NE(error_of("exec: {program: []}\n").find("want a word, or a list of words"), std::string::npos);
 }
 
 }  // namespace

@@ -151,8 +151,9 @@ void Fleet::gone(Seconds now, int launch, const Ending& ending) {
   at(now + pause, {Task::Kind::refill, launch, was.role});
   if (!never_came || refused_ == ending.how) return;
   refused_ = ending.how;
-  wishes_.sayings.push_back(
-      fmt::format("no {} to be had: {}; tried again in {}", was.role.type, ending.how, format_duration(pause)));
+  wishes_.sayings.push_back(fmt::format("no {} to be had: {}; tried again in {}",
+                                        was.role.server ? "server" : was.role.type, ending.how,
+                                        format_duration(pause)));
 }
 
 bool Fleet::deserted() const {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""engines.py path/to/mayfly --engine local|slurm [--only CASE,...] [--keep]: the same list of cases on machines of each
+"""engines.py path/to/mayfly --engine local|slurm|ssh|exec [--only CASE,...] [--keep]: the same list of cases on machines of each
 engine, with its real daemons. Every sample must be in the weights exactly once an epoch, and nothing of a run may be left
 on the engine."""
 import argparse

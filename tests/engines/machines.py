@@ -9,6 +9,7 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "chaos"))
 import slurm
+import sshd
 from harness import Failure, Run, Skipped, alive, read_bytes, read_text
 
 ENGINE_FILE = """format: mayfly-engine/1
@@ -18,6 +19,17 @@ slurm:
   on-demand: {partition: ondemand}
   types:
     small: {cores: 1, usd_per_hour: {spot: 0.3, on-demand: 1.0}}
+"""
+
+
+HOSTS_FILE = """format: mayfly-engine/1
+kind: ssh
+ssh:
+  options: [-F, {config}]
+  hosts:
+    - {{host: n1, machines: 2, market: spot, usd_per_hour: 0.3}}
+    - {{host: n2, machines: 2, market: spot, usd_per_hour: 0.3}}
+    - {{host: n3, machines: 2, usd_per_hour: 1}}
 """
 
 
@@ -109,6 +121,86 @@ class Local:
         run.wait("no machine to be left", lambda: not self.held(run), may_end=True)
 
 
+class Program(Local):
+    """A program of one's own that gets machines: that of examples/engines."""
+    name = "exec"
+
+    def __init__(self, options):
+        super().__init__(options)
+        self.program = os.path.realpath(f"{HERE}/../../examples/engines/processes.py")
+        self.root = tempfile.mkdtemp(prefix="mayfly-processes-")
+        os.environ["MAYFLY_PROCESSES"] = self.root
+
+    def stop(self):
+        shutil.rmtree(self.root, ignore_errors=True)
+
+    def flags(self):
+        return ["--engine", f"exec:{self.program}"]
+
+    def setting(self, name, text):
+        with open(f"{self.root}/{name}", "w", encoding="utf-8") as file:
+            file.write(text)
+
+    def heal(self):
+        for name in ("refuse", "most"):
+            self.setting(name, "")
+
+    def held(self, run):
+        """Those that have ended are remembered, and are nothing that is held."""
+        return [folder for folder in glob.glob(f"{self.root}/{glob.escape(os.path.basename(run.out))}-*") if not over(folder)]
+
+    def lose(self, run, launches):
+        hit_groups(run, launches)
+
+
+def over(folder):
+    """A machine that was started and does not run: its folder is what its host, or processes.py, remembers of it."""
+    first = read_text(f"{folder}/pid").split()
+    return bool(first) and not alive(int(first[0]))
+
+
+class Ssh(Local):
+    name = "ssh"
+
+    def __init__(self, options):
+        super().__init__(options)
+        if absent := sshd.missing():
+            raise Skipped(f"not on this computer: {', '.join(absent)} (packages openssh-server, openssh-client)")
+        self.folder = tempfile.mkdtemp(prefix="mayfly-ssh-")
+        self.hosts = sshd.Hosts(self.folder, 3)
+        self.file = f"{self.folder}/engine.yaml"
+        with open(self.file, "w", encoding="utf-8") as file:
+            file.write(HOSTS_FILE.format(config=self.hosts.config))
+
+    def start(self):
+        self.hosts.start()
+
+    def stop(self):
+        self.hosts.stop()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def flags(self):
+        return ["--engine-file", self.file]
+
+    def heal(self):
+        for name in self.hosts.ports:
+            self.hosts.start_host(name)
+
+    def held(self, run):
+        return [folder for folder in glob.glob(f"/tmp/mayfly-{os.getuid()}/*/{glob.escape(os.path.basename(run.out))}-*")
+                if not over(folder)]
+
+    def lose(self, run, launches):
+        hit_groups(run, launches)
+
+
+def hit_groups(run, launches):
+    """Machines whose power fails: nobody writes down how their programs ended."""
+    for launch, pid in run.launched().items():
+        if launch in launches:
+            os.killpg(os.getpgid(pid), signal.SIGKILL)
+
+
 class Slurm:
     name = "slurm"
 
@@ -169,4 +261,4 @@ class Slurm:
         run.wait("nothing of the run to be in the queue", lambda: not self.elements(run, "PD,R,CF,CG"), may_end=True)
 
 
-ENGINES = {"local": Local, "slurm": Slurm}
+ENGINES = {engine.name: engine for engine in (Local, Slurm, Ssh, Program)}

@@ -14,7 +14,7 @@ void check_elements(std::string_view text) {
     require(element.launch >= 0, "launches are counted from 0");
     require(element.id.find('_') != std::string::npos, "an element is an array's");
     require(element.elapsed.count() >= 0 && element.elapsed.count() <= 1e9, "what has passed is bounded");
-    const mayfly::Ending ending = mayfly::slurm_ending(element, true);
+    const mayfly::Ending ending = mayfly::slurm_ending(element);
     require(!ending.how.empty() && ending.how.find('\x1b') == std::string::npos, "an ending is told in plain words");
   }
 }

@@ -1,4 +1,4 @@
-#include "engine/slurm_engine.h"
+#include "engine/slurm_provider.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -40,7 +40,7 @@ class Site {
     before_ = std::getenv("PATH");
     ::setenv("PATH", fmt::format("{}:{}", folder_.path().string(), before_).c_str(), 1);
     run.spec.spot = SlurmQueue{.partition = "spot"};
-    run.terms = {
+    run.machine.terms = {
         .run = "run-1", .join = "127.0.0.1:7070", .directory = folder_.path(), .now = [] { return Seconds(100); }};
     start();
   }
@@ -49,10 +49,9 @@ class Site {
   /// As in a new process.
   void start() {
     engine.reset();
-    engine =
-        std::make_unique<SlurmEngine>(loop, run,
-                                      Engine::Calls{.seen = [this](const Sighting& sight) { seen.push_back(sight); },
-                                                    .said = [this](const std::string& text) { said.push_back(text); }});
+    engine = SlurmProvider::choice(run).start(loop, run.machine.terms,
+                                              {.seen = [this](const Sighting& sight) { seen.push_back(sight); },
+                                               .said = [this](const std::string& text) { said.push_back(text); }});
   }
   void write(const std::string& name, std::string_view text) { ASSERT_TRUE(save_text(folder_.path() / name, text)); }
   std::string calls() const { return load_text(folder_.path() / "calls").value_or(""); }
@@ -85,7 +84,7 @@ class Site {
   Loop loop{};
   std::vector<Sighting> seen{};
   std::vector<std::string> said{};
-  std::unique_ptr<SlurmEngine> engine{};
+  std::unique_ptr<Engine> engine{};
 
  private:
   support::TempFolder folder_{};
@@ -101,7 +100,7 @@ std::vector<Order> orders(int first, int last, const MachineRole& role = {}) {
 
 using Stage = Sighting::Stage;
 
-TEST(SlurmEngine, MachinesThatAreAlikeAreOneArrayOfTheFirstOnesName) {
+TEST(SlurmMachines, MachinesThatAreAlikeAreOneArrayOfTheFirstOnesName) {
   Site site;
   site.engine->order(orders(7, 9));
   ASSERT_TRUE(site.until([&] { return site.calls().find("squeue") != std::string::npos; }));
@@ -111,7 +110,7 @@ TEST(SlurmEngine, MachinesThatAreAlikeAreOneArrayOfTheFirstOnesName) {
   EXPECT_NE(site.script().find("launch=$((7 + SLURM_ARRAY_TASK_ID))"), std::string::npos) << site.script();
 }
 
-TEST(SlurmEngine, WhatTheQueueSaysIsSeenOnce) {
+TEST(SlurmMachines, WhatTheQueueSaysIsSeenOnce) {
   Site site;
   site.write("queue", "40|0|RUNNING|n3|spot|0:30|run-1-7|None\n40|1|PENDING||spot|0:00|run-1-7|Resources\n");
   site.engine->order(orders(7, 8));
@@ -123,7 +122,7 @@ TEST(SlurmEngine, WhatTheQueueSaysIsSeenOnce) {
   EXPECT_EQ(site.engine->sights().size(), 2u);
 }
 
-TEST(SlurmEngine, ARefusalIsAnEndingInSlurmsWords) {
+TEST(SlurmMachines, ARefusalIsAnEndingInSlurmsWords) {
   Site site;
   site.write("refusal",
              "sbatch: error: AssocMaxSubmitJobLimit\nsbatch: error: Batch job submission failed: Job violates "
@@ -138,7 +137,7 @@ TEST(SlurmEngine, ARefusalIsAnEndingInSlurmsWords) {
   EXPECT_TRUE(site.engine->sights().empty());
 }
 
-TEST(SlurmEngine, AfterARestartTheQueueSaysWhoIsThereAndStrangersAreEnded) {
+TEST(SlurmMachines, AfterARestartTheQueueSaysWhoIsThereAndStrangersAreEnded) {
   Site site;
   // 7 runs; 8 ended with a code of its own as nobody drove it; 9 is in no queue; 12 was asked for, and that was never
   // noted.
@@ -154,7 +153,7 @@ TEST(SlurmEngine, AfterARestartTheQueueSaysWhoIsThereAndStrangersAreEnded) {
   EXPECT_EQ(site.engine->sights().size(), 1u);
 }
 
-TEST(SlurmEngine, AQueueThatDoesNotAnswerChangesNothing) {
+TEST(SlurmMachines, AQueueThatDoesNotAnswerChangesNothing) {
   Site site;
   site.write("down", "");
   site.engine->adopt(orders(7, 7));
@@ -165,7 +164,7 @@ TEST(SlurmEngine, AQueueThatDoesNotAnswerChangesNothing) {
   EXPECT_TRUE(site.of(7, Stage::gone).empty());
 }
 
-TEST(SlurmEngine, WhatIsEndedIsCancelledOnceItsNumberIsKnown) {
+TEST(SlurmMachines, WhatIsEndedIsCancelledOnceItsNumberIsKnown) {
   Site site;
   site.write("queue", "40|0|RUNNING|n3|spot|0:30|run-1-7|None\n40|1|CANCELLED||spot|0:00|run-1-7|None\n");
   site.engine->order(orders(7, 8));
@@ -176,7 +175,7 @@ TEST(SlurmEngine, WhatIsEndedIsCancelledOnceItsNumberIsKnown) {
   ASSERT_TRUE(site.until([&] { return site.calls().find("scancel --signal=TERM 40_0\n") != std::string::npos; }));
 }
 
-TEST(SlurmEngine, TheEndLeavesNothingOfTheRunInTheQueue) {
+TEST(SlurmMachines, TheEndLeavesNothingOfTheRunInTheQueue) {
   Site site;
   site.write("queue", "40|0|RUNNING|n3|spot|0:30|run-1-7|None\n39|4|PENDING||spot|0:00|run-1-0|Priority\n");
   site.engine->order(orders(7, 7));
@@ -184,7 +183,7 @@ TEST(SlurmEngine, TheEndLeavesNothingOfTheRunInTheQueue) {
   EXPECT_NE(site.calls().find("scancel 39_4 40_0\n"), std::string::npos) << site.calls();
 }
 
-TEST(SlurmEngine, WhatCannotBeEndedIsToldAtTheEnd) {
+TEST(SlurmMachines, WhatCannotBeEndedIsToldAtTheEnd) {
   Site site;
   site.write("down", "");
   site.engine->finish();
@@ -192,7 +191,7 @@ TEST(SlurmEngine, WhatCannotBeEndedIsToldAtTheEnd) {
   EXPECT_NE(site.said.front().find("with: mayfly sweep "), std::string::npos) << site.said.front();
 }
 
-TEST(SlurmEngine, AMarketWithoutAPartitionIsRefused) {
+TEST(SlurmMachines, AMarketWithoutAPartitionIsRefused) {
   Site site;
   site.engine->order(orders(0, 0, {.market = Market::on_demand}));
   ASSERT_TRUE(site.until([&] { return !site.of(0, Stage::gone).empty(); }));
