@@ -13,7 +13,6 @@
 #include "cli/run_setup.h"
 #include "cli/run_text.h"
 #include "cli/supervise.h"
-#include "data/checkpoint.h"
 #include "status/folder.h"
 
 namespace mayfly::cli {
@@ -55,6 +54,7 @@ Result<void> write_request(const RunFlags& flags, const RunSetup& setup) {
   std::error_code error;
   RunFlags kept = flags;
   kept.job = setup.inputs.job_file.string();
+  if (!kept.checkpoints.empty()) kept.checkpoints = checkpoint_place(setup.inputs);
   for (std::string* path : {&kept.plan, &kept.trace}) {
     if (std::filesystem::exists(*path, error)) *path = std::filesystem::absolute(*path, error).string();
   }
@@ -102,7 +102,11 @@ Result<void> check_store(const RunInputs& inputs) {
   std::error_code error;
   const auto store = inputs.directory / "state.db";
   if (std::filesystem::exists(store, error)) return {};
-  const auto found = newest_checkpoint(checkpoint_folder(inputs), {.seed = inputs.spec.train->seed}).checkpoint;
+  const auto depot = open_depot(checkpoint_place(inputs), inputs.around, {});
+  if (!depot) return unexpected(depot.error());
+  const auto newest = (*depot)->newest({.seed = inputs.spec.train->seed});
+  if (!newest) return unexpected(newest.error());
+  const auto& found = newest->checkpoint;
   if (!found) return {};
   return fail(
       "{}: is missing, but {} holds {} samples: restore it to go on, or start another run: mayfly run {} --out "
@@ -218,6 +222,10 @@ void add_run(CLI::App& program, int& code) {
   verb->add_option("--market", flags.market,
                    "spot,on-demand or one of them: where workers may be rented (default: as the job file says)");
   verb->add_option("--out", flags.out, "the run's folder (default: mayfly-runs/NAME-TIME)");
+  verb->add_option(
+      "--checkpoints", flags.checkpoints,
+      "where they go: a folder that all machines see, or s3://BUCKET/PREFIX, see docs/storage.md (default: "
+      "as the job file says, else in the run's folder)");
   verb->add_option("--catalog", flags.catalog, "catalogue files or names, separated by commas, for prices");
   verb->add_option("--interface", flags.interface,
                    "network interface to listen on; beyond 'lo' connections to the controller and to servers are "

@@ -20,6 +20,7 @@
 #include "cli/offered.h"
 #include "cli/plan_text.h"
 #include "cli/question.h"
+#include "cli/run_checkpoints.h"
 #include "cli/run_engine.h"
 #include "cli/run_markets.h"
 #include "cli/server_setup.h"
@@ -291,6 +292,7 @@ std::vector<std::pair<const char*, std::string*>> RunFlags::texts() {
           {"engine", &engine},
           {"engine_file", &engine_file},
           {"lifetime", &lifetime},
+          {"checkpoints", &checkpoints},
           {"notices", &notices},
           {"format_of_trace", &trace_flags.format},
           {"polarity", &trace_flags.polarity},
@@ -317,7 +319,8 @@ Result<RunFlags> RunFlags::parse(const std::string& text, const std::string& fil
     return fail("{}: want the request of a run, format mayfly-request/1", file);
   RunFlags flags;
   for (const auto& [key, field] : flags.texts()) {
-    const bool later = field == &flags.notices || field == &flags.market || field == &flags.engine_file;
+    const bool later =
+        field == &flags.notices || field == &flags.market || field == &flags.engine_file || field == &flags.checkpoints;
     if (later && !json.contains(key)) continue;  // of a run from before there were any
     if (!json.contains(key) || !json[key].is_string()) return fail("{}: {}: want a text", file, key);
     *field = json[key].get<std::string>();
@@ -350,6 +353,7 @@ Result<std::variant<std::unique_ptr<RunSetup>, NoPlan>> set_up(const RunFlags& f
   if (!program) return unexpected(program.error());
   setup->program = *program;
   if (const auto set = set_script(flags.job, *setup); !set) return unexpected(set.error());
+  if (const auto set = set_checkpoints(flags, inputs); !set) return unexpected(set.error());
   const std::string out = flags.out.empty() ? new_directory(inputs.spec.name).string() : flags.out;
   inputs.directory = std::filesystem::absolute(directory.empty() ? std::filesystem::path(out) : directory, error);
   auto catalog = read_catalogs(flags.catalog);

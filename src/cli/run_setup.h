@@ -31,6 +31,7 @@ struct RunFlags {
   std::string engine{};  ///< empty: as the job says, else local
   std::string engine_file{};
   std::string lifetime{};
+  std::string checkpoints{};  ///< a folder or an address in an object store; empty: as the job says
   std::string notices = "none";
   bool private_network = false;
   bool trust = false;

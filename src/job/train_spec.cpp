@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/text.h"
+#include "job/store_url.h"
 
 namespace mayfly {
 namespace {
@@ -248,6 +249,15 @@ ScheduleSpec read_schedule(Section section) {
 
 CheckpointSpec read_checkpoint(Section section) {
   CheckpointSpec checkpoint{.directory = section.maybe_text("directory").value_or("")};
+  if (const auto to = section.maybe_text("to")) {
+    if (!checkpoint.directory.empty()) section.reject("to", "means the same as 'directory': want one of them");
+    checkpoint.directory = *to;
+  }
+  if (is_store_url(checkpoint.directory)) {
+    const auto url = parse_store_url(checkpoint.directory);
+    if (!url) section.reject(section.has("to") ? "to" : "directory", url.error().message);
+    if (url) checkpoint.directory = url->text();
+  }
   if (const auto text = section.maybe_text("every")) {
     const auto every = parse_duration(*text);
     if (!every) {

@@ -82,7 +82,7 @@ struct ScheduleSpec {
 double rate_factor(const ScheduleSpec& schedule, double step);
 
 struct CheckpointSpec {
-  std::string directory{};         ///< empty: in the run's folder
+  std::string directory{};         ///< or an address in an object store; empty: in the run's folder
   std::optional<Seconds> every{};  ///< absent: from hazard and cost
   int keep = 3;
   bool operator==(const CheckpointSpec&) const = default;

@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "job/lasting.h"
+#include "job/store_url.h"
 #include "run/runner.h"
 
 namespace mayfly {
@@ -58,9 +59,10 @@ Result<void> check_policy(PolicyName policy) {
   }
 }
 
-std::filesystem::path checkpoint_folder(const RunInputs& inputs) {
+std::string checkpoint_place(const RunInputs& inputs) {
   const auto& named = inputs.spec.train->checkpoint.directory;
-  return named.empty() ? inputs.directory / "checkpoints" : inputs.job_file.parent_path() / named;
+  if (is_store_url(named)) return named;
+  return (named.empty() ? inputs.directory / "checkpoints" : inputs.job_file.parent_path() / named).string();
 }
 
 }  // namespace mayfly

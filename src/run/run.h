@@ -15,6 +15,7 @@
 #include "run/step_watch.h"
 #include "status/progress.h"
 #include "status/summary.h"
+#include "vault/depot.h"
 
 namespace mayfly {
 
@@ -70,6 +71,7 @@ struct RunInputs {
   /// The cheapest machines that put a promise right again; none, where nothing is known of others than those it has.
   std::function<std::vector<MachineRole>(const Shortfall&)> addition{};
   RunTimes times{};
+  Surroundings around{};  ///< for an object store
 };
 
 struct RunCalls {
@@ -85,7 +87,7 @@ Result<RunSummary> drive(const RunInputs& inputs, const RunCalls& calls);
 /// Whether workers can carry out this policy's changes; the error says which they cannot.
 Result<void> check_policy(PolicyName policy);
 
-/// Where its checkpoints go.
-std::filesystem::path checkpoint_folder(const RunInputs& inputs);
+/// Where its checkpoints go: a folder's path, or an address in an object store.
+std::string checkpoint_place(const RunInputs& inputs);
 
 }  // namespace mayfly

@@ -10,7 +10,6 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "base/untrusted.h"
-#include "data/checkpoint_folder.h"
 #include "status/folder.h"
 #include "wire/file_limit.h"
 
@@ -51,11 +50,13 @@ Result<RunSummary> Runner::run() {
   // What is being published is finished first: the summary is of the newest checkpoint.
   vault_.reset();
   // Of a writer that was killed, where no checkpoint came after it.
-  remove_leftovers(session_->checkpoints());
+  depot_->tidy();
   if (session_->failure()) write_last_status(nullptr);
   if (session_->ended() == RunEnd::unable) return RunSummary{.end = RunEnd::unable, .failure = *session_->failure()};
   if (session_->failure()) return unexpected(Error{*session_->failure()});
-  RunSummary result = session_->summary(newest_checkpoint(session_->checkpoints(), session_->lineage()));
+  const auto newest = depot_->newest(session_->lineage());
+  if (!newest) return fail("the run has ended, but what it saved cannot be seen: {}", newest.error().message);
+  RunSummary result = session_->summary(*newest);
   result.strangers = desk_->strangers();
   if (const auto saved = save_text(inputs_.directory / "summary.json", summary_json(result).dump(2) + "\n"); !saved)
     return unexpected(saved.error());
@@ -154,10 +155,7 @@ void Runner::start_engine(const std::string& token, const std::string& tag) {
 
 Result<void> Runner::open() {
   std::error_code error;
-  const auto folder = checkpoint_folder(inputs_);
   std::filesystem::create_directories(inputs_.directory / "logs", error);
-  std::filesystem::create_directories(folder, error);
-  if (error) return fail("{}: cannot create: {}", folder.string(), error.message());
   const auto lines = store_.lines();
   if (!lines) return unexpected(lines.error());
   const auto token = kept_token();
@@ -165,14 +163,13 @@ Result<void> Runner::open() {
   if (auto opened = open_desk(*token); !opened) return opened;
   const auto tag = kept_tag();
   if (!tag) return unexpected(tag.error());
-  if (auto claimed = claim_folder(folder, *tag); !claimed) {
-    refused_ = true;
-    return claimed;
-  }
+  if (auto opened = open_depot(*tag, !lines->empty()); !opened) return opened;
   const auto notes = store_.notes();
   if (!notes) return unexpected(notes.error());
-  vault_ = std::make_unique<Vault>(folder, inputs_.spec.train->checkpoint.keep,
-                                   [this](std::function<void()> call) { loop_.post(std::move(call)); });
+  const Vault::Options keeping{.keep = inputs_.spec.train->checkpoint.keep};
+  vault_ = std::make_unique<Vault>(
+      *depot_, keeping, [this](std::function<void()> call) { loop_.post(std::move(call)); },
+      [this](const std::string& text) { tell(text); });
   // Weather goes by the run's time, so that is set before there is an engine.
   session_ = std::make_unique<Session>(inputs_, inputs_.engine.expected);
   zero_ = Clock::now() - std::chrono::duration_cast<Clock::duration>(session_->restore(*lines, *notes));
@@ -182,6 +179,31 @@ Result<void> Runner::open() {
   perform();
   check_file_limit();
   return {};
+}
+
+Result<void> Runner::open_depot(const std::string& tag, bool begun) {
+  auto opened = mayfly::open_depot(checkpoint_place(inputs_), inputs_.around,
+                                   [this](const std::string& text) { loop_.post([this, text] { tell(text); }); });
+  if (!opened) {
+    refused_ = true;
+    return unexpected(opened.error());
+  }
+  depot_ = *std::move(opened);
+  const auto claimed = depot_->claim(tag);
+  if (claimed) return {};
+  // A run that is under way has claimed it before: a store that is away now is weather.
+  if (begun && claimed.error().kind == StoreFailure::Kind::away) {
+    calls_.say(claimed.error().message);
+    return {};
+  }
+  refused_ = true;
+  return fail("{}", claimed.error().message);
+}
+
+void Runner::tell(const std::string& text) {
+  if (!session_ || session_->over()) return;
+  session_->say(now(), text);
+  perform();
 }
 
 void Runner::check_file_limit() {
@@ -283,6 +305,7 @@ Result<void> Runner::perform(const Seek& act) {
 
 Result<void> Runner::perform(const Publish& act) {
   vault_->publish(act.checkpoint.path, [this, checkpoint = act.checkpoint](const Result<void>& result) {
+    latest_ = checkpoint.path;
     session_->published(now(), checkpoint, result);
     perform();
   });
@@ -343,8 +366,9 @@ void Runner::report() {
 void Runner::write_status() {
   RunStatus status = session_->status();
   std::error_code error;
-  const auto latest = std::filesystem::read_symlink(session_->checkpoints() / "latest", error);
-  if (!error) status.checkpoint = (session_->checkpoints() / latest).string();
+  const std::filesystem::path place = session_->checkpoints();
+  const auto latest = std::filesystem::read_symlink(place / "latest", error);
+  status.checkpoint = error ? latest_ : (place / latest).string();
   status_.write(now(), std::move(status));
 }
 

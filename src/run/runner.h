@@ -34,8 +34,12 @@ class Runner {
   /// The run's name among all runs; stored with the first launch.
   Result<std::string> kept_tag();
   void start_engine(const std::string& token, const std::string& tag);
+  /// Before anything is started: the checkpoints are this run's, and can be written.
+  Result<void> open_depot(const std::string& tag, bool begun);
   void check_file_limit();
   void not_let_in(const std::string& why);
+  /// What others than the session want people to know.
+  void tell(const std::string& text);
 
   /// Does all that the session wants done, then waits for what comes next.
   void perform();
@@ -71,7 +75,9 @@ class Runner {
   std::unique_ptr<Desk> desk_{};
   std::unique_ptr<Engine> engine_{};
   std::unique_ptr<Session> session_{};
+  std::unique_ptr<Depot> depot_{};
   std::unique_ptr<Vault> vault_{};
+  std::string latest_{};  ///< checkpoint that this process has seen published
   std::unique_ptr<SignalWatch> signals_{};
   Timer alarm_{loop_};
   Timer pulse_{loop_};

@@ -90,7 +90,7 @@ class Session {
   RunStatus status() const;
   /// `newest`: the checkpoint that the run leaves behind.
   RunSummary summary(const FoundCheckpoint& newest) const;
-  std::filesystem::path checkpoints() const;
+  std::string checkpoints() const;
   /// Of what this run trains, as far as it is known.
   Lineage lineage() const { return {.run = run_, .seed = train_.seed, .data = data_}; }
 

@@ -5,6 +5,7 @@
 
 #include "base/overloaded.h"
 #include "base/text.h"
+#include "data/checkpoint_folder.h"
 #include "run/session.h"
 #include "run/whole_samples.h"
 
@@ -50,14 +51,14 @@ Result<Welcome> Session::hello(Seconds now, const Hello& hello) {
                  .run = run_,
                  .job = inputs_.job_text,
                  .job_file = inputs_.job_file.string(),
-                 .directory = checkpoints().string(),
+                 .directory = checkpoints(),
                  .heartbeat_s = inputs_.times.heartbeat.count(),
                  .lease_s = inputs_.times.silence.count(),
                  .orphan_s = inputs_.times.orphan.count(),
                  .seed = static_cast<std::int64_t>(train_.seed),
                  .sum = train_.sum,
                  .clip = train_.clip,
-                 .network = describes ? (checkpoints() / kNetworkFile).string() : ""};
+                 .network = describes ? (std::filesystem::path(checkpoints()) / kNetworkFile).string() : ""};
 }
 
 void Session::connected(Seconds now, WorkerId worker, const Hello& hello) {

@@ -43,7 +43,7 @@ MachineStatus launch_status(int number, const Fleet::Launch& launch) {
 
 }  // namespace
 
-std::filesystem::path Session::checkpoints() const { return checkpoint_folder(inputs_); }
+std::string Session::checkpoints() const { return checkpoint_place(inputs_); }
 
 std::string Session::phase_name() const {
   switch (phase_) {

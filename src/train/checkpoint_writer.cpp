@@ -47,12 +47,12 @@ std::shared_ptr<Copy> copy_of(Trainer& trainer) {
   return copy;
 }
 
-FromMember written(const std::filesystem::path& directory, const TrainerState& state, const Copy& copy, Seconds stall) {
+FromMember written(Depot& depot, const TrainerState& state, const Copy& copy, Seconds stall) {
   const auto start = Clock::now();
-  const auto path = write_checkpoint(directory, state, copy.model, copy.optimiser);
+  const auto path = depot.write(state, copy.model, copy.optimiser);
   if (!path) return CheckpointFailed{.sample = state.sample, .what = path.error().message};
   return CheckpointWritten{.sample = state.sample,
-                           .path = path->string(),
+                           .path = *path,
                            .size_mb = in_megabytes(Bytes{static_cast<double>(copy.bytes.size())}),
                            .stall_s = stall.count(),
                            .write_s = Seconds(Clock::now() - start).count()};
@@ -60,12 +60,12 @@ FromMember written(const std::filesystem::path& directory, const TrainerState& s
 
 }  // namespace
 
-void CheckpointWriter::write(const std::filesystem::path& directory, const TrainerState& state, Trainer& trainer) {
+void CheckpointWriter::write(Depot& depot, const TrainerState& state, Trainer& trainer) {
   finish();  // an earlier one may still be on its way to the disk
   const auto start = Clock::now();
   const auto copy = copy_of(trainer);
   const Seconds stall = Clock::now() - start;
-  write([directory, state, copy, stall] { return written(directory, state, *copy, stall); });
+  write([&depot, state, copy, stall] { return written(depot, state, *copy, stall); });
 }
 
 void CheckpointWriter::write(std::function<FromMember()> work) {
@@ -82,9 +82,8 @@ void CheckpointWriter::finish() {
   if (thread_.joinable()) thread_.join();
 }
 
-FromMember checkpoint_written(const std::filesystem::path& directory, const TrainerState& state, Trainer& trainer,
-                              Seconds stall) {
-  return written(directory, state, *copy_of(trainer), stall);
+FromMember checkpoint_written(Depot& depot, const TrainerState& state, Trainer& trainer, Seconds stall) {
+  return written(depot, state, *copy_of(trainer), stall);
 }
 
 }  // namespace mayfly

@@ -1,12 +1,12 @@
 #pragma once
 
-#include <filesystem>
 #include <functional>
 #include <thread>
 
 #include "base/units.h"
 #include "data/checkpoint.h"
 #include "nn/trainer.h"
+#include "vault/depot.h"
 #include "wire/message.h"
 
 namespace mayfly {
@@ -19,8 +19,8 @@ class CheckpointWriter {
   /// Waits for the one in hand.
   ~CheckpointWriter() { finish(); }
 
-  /// Waits for the one in hand, copies the trainer's state, then returns.
-  void write(const std::filesystem::path& directory, const TrainerState& state, Trainer& trainer);
+  /// Waits for the one in hand, copies the trainer's state, then returns. `depot` must last until it is written.
+  void write(Depot& depot, const TrainerState& state, Trainer& trainer);
   /// Waits for the one in hand; `work` is done in the writer's thread, and what it returns is told.
   void write(std::function<FromMember()> work);
   void finish();
@@ -31,7 +31,6 @@ class CheckpointWriter {
 };
 
 /// CheckpointWritten, of what the trainer holds, or CheckpointFailed.
-FromMember checkpoint_written(const std::filesystem::path& directory, const TrainerState& state, Trainer& trainer,
-                              Seconds stall);
+FromMember checkpoint_written(Depot& depot, const TrainerState& state, Trainer& trainer, Seconds stall);
 
 }  // namespace mayfly

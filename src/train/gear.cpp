@@ -23,11 +23,22 @@ void Gear::hold(std::int64_t samples, std::int64_t steps) {
   line.holds(samples < 0 ? std::nullopt : std::optional(samples));
 }
 
+Result<void> Gear::accept(const Welcome& welcome) {
+  if (!depot || terms.directory != welcome.directory) {
+    writer.finish();
+    auto opened = open_depot(welcome.directory, options.around, [](const std::string& text) { log("{}", text); });
+    if (!opened) return unexpected(opened.error());
+    depot = *std::move(opened);
+  }
+  terms = welcome;
+  return {};
+}
+
 void Gear::write_checkpoint() {
   if (sample_ < 0) return line.say(CheckpointFailed{.sample = 0, .what = "holds no state"});
   TrainerState state{.sample = sample_, .step = step_, .loss = loss, .lineage = job.lineage, .job = job.job.name};
   if (sample_ > 0) state.ledger = {{.first = 0, .count = sample_}};
-  writer.write(terms.directory, state, *job.trainer);
+  writer.write(*depot, state, *job.trainer);
 }
 
 void Gear::tell_broken(std::int64_t formation, const std::string& what, std::span<const std::string> names,

@@ -14,6 +14,7 @@
 #include "train/line.h"
 #include "train/loaded_job.h"
 #include "train/mesh.h"
+#include "vault/depot.h"
 
 namespace mayfly {
 
@@ -25,6 +26,7 @@ class Gear {
     Line::Options line{};
     std::string interface = "lo";
     bool trust = false;  ///< TorchScript of other users
+    Surroundings around{};
     // Of an emulated machine.
     std::optional<BytesPerSecond> network{};  ///< each way
     std::optional<double> cpu_share{};        ///< of a core
@@ -35,6 +37,8 @@ class Gear {
   void hold(std::int64_t samples, std::int64_t steps);
   std::int64_t sample() const { return sample_; }
   std::int64_t step() const { return step_; }
+  /// What a controller says: from here on its checkpoints are at hand.
+  Result<void> accept(const Welcome& welcome);
   /// What is held, into a checkpoint; the controller is told when it is written.
   void write_checkpoint();
 
@@ -56,6 +60,7 @@ class Gear {
   std::unique_ptr<NetworkDevice> network{};
   Breaker breaker{};  ///< ends the wait in hand when its formation is over
   Line line;
+  std::unique_ptr<Depot> depot{};  ///< as the terms name it; the writer uses it to its end
   CheckpointWriter writer;
   Welcome terms{};
   LoadedJob job{};

@@ -168,21 +168,20 @@ void forget_data(LoadedJob& job, const std::filesystem::path& folder) {
   }
 }
 
-Result<TrainerState> restore(LoadedJob& job, const std::string& checkpoint, std::int64_t sample) {
+Result<TrainerState> restore(LoadedJob& job, Depot& depot, const std::string& checkpoint, std::int64_t sample) {
   if (checkpoint.empty()) {
     if (sample != 0) return fail("no checkpoint for sample {}", sample);
     job.trainer->reset();
     return TrainerState{};
   }
-  const auto saved = open_checkpoint(checkpoint);
+  const auto saved = depot.read(checkpoint);
   if (!saved) return unexpected(saved.error());
   if (const auto same = check_same(saved->state.lineage, job.lineage); !same)
     return fail("{}: {}", checkpoint, same.error().message);
   if (saved->state.sample != sample)
     return fail("{}: holds sample {}, want {}", checkpoint, saved->state.sample, sample);
-  const auto tensors = load_tensors(*saved);
-  if (!tensors) return unexpected(tensors.error());
-  if (auto loaded = job.trainer->load(tensors->model, tensors->optimiser); !loaded) return unexpected(loaded.error());
+  const auto& tensors = saved->tensors;
+  if (auto loaded = job.trainer->load(tensors.model, tensors.optimiser); !loaded) return unexpected(loaded.error());
   log("loaded {}", checkpoint);
   return saved->state;
 }

@@ -15,6 +15,7 @@
 #include "data/order.h"
 #include "job/job_spec.h"
 #include "nn/trainer.h"
+#include "vault/depot.h"
 #include "wire/message.h"
 
 namespace mayfly {
@@ -52,7 +53,7 @@ void cool_down(LoadedJob& job);
 void forget_data(LoadedJob& job, const std::filesystem::path& folder);
 
 /// Gives the trainer the state of a checkpoint, which must be of this run and data and hold this many samples; empty:
-/// first weights, of sample 0. Where it fails the weights may be garbage.
-Result<TrainerState> restore(LoadedJob& job, const std::string& checkpoint, std::int64_t sample);
+/// first weights, of sample 0. Where it fails the weights may be garbage. `depot`: where it lies.
+Result<TrainerState> restore(LoadedJob& job, Depot& depot, const std::string& checkpoint, std::int64_t sample);
 
 }  // namespace mayfly

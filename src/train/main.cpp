@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <filesystem>
 #include <optional>
 #include <utility>
 
@@ -98,6 +99,17 @@ Result<mayfly::MetadataService> metadata_of(const Flags& flags) {
   return service;
 }
 
+/// Files on their way to an object store lie in this user's own folder, out of the way of others.
+mayfly::Surroundings surroundings() {
+  std::error_code error;
+  const auto temporary = std::filesystem::temp_directory_path(error);
+  return {.variable = [](const std::string& name) -> std::optional<std::string> {
+            const char* value = std::getenv(name.c_str());
+            return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+          },
+          .scratch = temporary / fmt::format("mayfly-{}", ::geteuid())};
+}
+
 /// Of a worker's or server's options.
 template <class Options>
 Result<Options> options_of(const Flags& flags) {
@@ -116,6 +128,7 @@ Result<Options> options_of(const Flags& flags) {
   options.interface = *interface;
   options.network = *network;
   options.trust = flags.trust;
+  options.around = surroundings();
   if constexpr (requires { options.cpu_share; }) options.cpu_share = flags.cpu_share;
   return options;
 }

@@ -65,7 +65,7 @@ Result<void> Meshed::make_state(const Form& form) {
     return fail("formation {}: asked for the state of sample {}, holds {}", form.formation, form.sample,
                 gear_.sample());
   gear_.hold(-1, 0);
-  const auto restored = restore(gear_.job, form.checkpoint, form.sample);
+  const auto restored = restore(gear_.job, *gear_.depot, form.checkpoint, form.sample);
   if (!restored) return fail("formation {}: {}", form.formation, restored.error().message);
   gear_.hold(form.sample, restored->step);
   gear_.loss = restored->loss;

@@ -58,6 +58,12 @@ Result<void> Server::obey(const ToMember& message) {
 }
 
 Result<void> Server::load(const Welcome& welcome) {
+  if (!depot_ || terms_.directory != welcome.directory) {
+    writer_.finish();
+    auto opened = open_depot(welcome.directory, options_.around, [](const std::string& text) { log("{}", text); });
+    if (!opened) return unexpected(opened.error());
+    depot_ = *std::move(opened);
+  }
   terms_ = welcome;
   log("server {} of {}", welcome.worker, welcome.job_file);
   std::error_code ignored;
@@ -141,7 +147,7 @@ Result<bool> Server::make_state(const Serve& serve, Shard& shard) {
     return false;
   }
   writer_.finish();  // it uses the trainer too
-  const auto restored = restore(job_, serve.checkpoint, serve.sample);
+  const auto restored = restore(job_, *depot_, serve.checkpoint, serve.sample);
   if (!restored) return unexpected(restored.error());
   shard.take(*job_.trainer);
   return true;
@@ -201,7 +207,7 @@ FromMember Server::gathered(const Save& save, const Serve& held, StateFetch& fet
                            .lineage = job_.lineage,
                            .ledger = ranges_of(save.ledger),
                            .job = job_.job.name};
-  return checkpoint_written(terms_.directory, state, trainer, stall);
+  return checkpoint_written(*depot_, state, trainer, stall);
 }
 
 void Server::break_formation(const std::string& what) {

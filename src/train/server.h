@@ -13,6 +13,7 @@
 #include "train/member.h"
 #include "train/shard_server.h"
 #include "train/state_fetch.h"
+#include "vault/depot.h"
 
 namespace mayfly {
 
@@ -25,6 +26,7 @@ class Server final : public Member {
     std::string interface = "lo";
     std::optional<BytesPerSecond> network{};  ///< of an emulated machine, each way
     bool trust = false;                       ///< TorchScript of other users
+    Surroundings around{};
   };
   explicit Server(Options options);
 
@@ -59,6 +61,7 @@ class Server final : public Member {
   bool stands_ = false;           ///< the shard is at the formation's state, and handed out
   std::int64_t sample_ = -1;      ///< of the shard in hand; -1: none, or garbage
   Line line_;
+  std::unique_ptr<Depot> depot_{};  ///< as the terms name it; the writer uses it to its end
   CheckpointWriter writer_;
   std::jthread waiting_{};  ///< for a script's network
 };

@@ -38,7 +38,7 @@ Result<void> Worker::obey(const ToMember& message) {
 }
 
 Result<void> Worker::load(const Welcome& welcome) {
-  gear_.terms = welcome;
+  if (auto accepted = gear_.accept(welcome); !accepted) return accepted;
   log("worker {} of {}", welcome.worker, welcome.job_file);
   if (!gear_.job.trainer) {
     if (!welcome.network.empty())
@@ -101,8 +101,9 @@ void Worker::save_what_others_lack() {
 }
 
 void Worker::save_if_newest() {
-  const auto newest = newest_checkpoint(gear_.terms.directory, gear_.job.lineage).checkpoint;
-  if (newest && newest->state.sample >= gear_.sample()) return;
+  // Where it cannot be told what others have saved, one too many is better than none.
+  const auto newest = gear_.depot->newest(gear_.job.lineage);
+  if (newest && newest->checkpoint && newest->checkpoint->state.sample >= gear_.sample()) return;
   gear_.write_checkpoint();
   gear_.writer.finish();
 }

@@ -1,11 +1,20 @@
 #include "vault/vault.h"
 
+#include <algorithm>
 #include <utility>
 
-namespace mayfly {
+#include "base/text.h"
 
-Vault::Vault(std::filesystem::path folder, int keep, std::function<void(std::function<void()>)> post)
-    : folder_(std::move(folder)), keep_(keep), post_(std::move(post)), thread_([this] { work(); }) {}
+namespace mayfly {
+namespace {
+
+constexpr Seconds kLongestSeekPause{60};
+
+}  // namespace
+
+Vault::Vault(Depot& depot, const Options& options, std::function<void(std::function<void()>)> post,
+             std::function<void(const std::string&)> said)
+    : depot_(depot), options_(options), post_(std::move(post)), said_(std::move(said)), thread_([this] { work(); }) {}
 
 Vault::~Vault() {
   {
@@ -36,16 +45,28 @@ void Vault::work() {
   }
 }
 
+bool Vault::wait(Seconds pause) {
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, pause, [this] { return closing_; });
+  return !closing_;
+}
+
 void Vault::seek(const Lineage& lineage, std::function<void(const FoundCheckpoint&)> found) {
   add([this, lineage, found = std::move(found)] {
-    auto newest = newest_checkpoint(folder_, lineage);
-    post_([found, newest = std::move(newest)] { found(newest); });
+    for (Seconds pause = options_.first_pause;; pause = std::min(kLongestSeekPause, 2 * pause)) {
+      auto newest = depot_.newest(lineage);
+      if (newest) return post_([found, newest = *std::move(newest)] { found(newest); });
+      std::string why = fmt::format("no checkpoint can be sought: {}; asked again in {}", newest.error().message,
+                                    format_duration(pause));
+      if (said_) post_([this, why = std::move(why)] { said_(why); });
+      if (!wait(pause)) return;
+    }
   });
 }
 
-void Vault::publish(std::filesystem::path checkpoint, std::function<void(const Result<void>&)> done) {
+void Vault::publish(std::string checkpoint, std::function<void(const Result<void>&)> done) {
   add([this, checkpoint = std::move(checkpoint), done = std::move(done)] {
-    auto result = publish_checkpoint(folder_, checkpoint, keep_);
+    auto result = depot_.publish(checkpoint, options_.keep);
     post_([done, result = std::move(result)] { done(result); });
   });
 }

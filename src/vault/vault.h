@@ -2,36 +2,48 @@
 
 #include <condition_variable>
 #include <deque>
-#include <filesystem>
 #include <functional>
 #include <mutex>
+#include <string>
 #include <thread>
 
+#include "base/units.h"
 #include "data/checkpoint.h"
+#include "vault/depot.h"
 
 namespace mayfly {
 
-/// Where a run's checkpoints are kept: a folder. What takes long, reading and checking them above all, is done in a
-/// thread of its own, one thing after another; answers are posted to the thread that asked.
+/// What a run asks of the place where its checkpoints are. It takes long, reading and checking them above all, so it is
+/// done in a thread of its own, one thing after another; answers are posted to the thread that asked.
 class Vault {
  public:
-  /// `post`: runs what it is given later, in the thread that wants the answers. Callable from any thread.
-  Vault(std::filesystem::path folder, int keep, std::function<void(std::function<void()>)> post);
-  /// What was asked for is still done, but the answer is not told.
+  struct Options {
+    int keep = 1;
+    Seconds first_pause{1};  ///< until a depot that gave no answer is asked again; doubled each time, up to a minute
+  };
+  /// `depot` must outlive it. `post`: runs what it is given later, in the thread that wants the answers. Callable from
+  /// any thread. `said`: for people, posted too.
+  Vault(Depot& depot, const Options& options, std::function<void(std::function<void()>)> post,
+        std::function<void(const std::string&)> said = {});
+  /// What was asked for is still done, but the answer is not told; a depot that gives none is not asked again.
   ~Vault();
   Vault(const Vault&) = delete;
 
-  /// The newest whole one of this lineage.
+  /// The newest whole one of this lineage. Asks until the depot can tell: to begin anew because it is away would throw
+  /// away what was trained.
   void seek(const Lineage& lineage, std::function<void(const FoundCheckpoint&)> found);
-  void publish(std::filesystem::path checkpoint, std::function<void(const Result<void>&)> done);
+  void publish(std::string checkpoint, std::function<void(const Result<void>&)> done);
 
  private:
   void work();
   void add(std::function<void()> task);
+  /// False: it is closing.
+  bool wait(Seconds pause);
 
-  std::filesystem::path folder_;
-  int keep_;
+  Depot& depot_;
+  Options options_;
   std::function<void(std::function<void()>)> post_;
+  std::function<void(const std::string&)> said_;
   std::mutex mutex_{};
   std::condition_variable changed_{};
   std::deque<std::function<void()>> tasks_{};

@@ -25,8 +25,10 @@ TEST(Vault, FindsWhatWasPublishedBeforeTheQuestion) {
   std::promise<std::optional<std::int64_t>> answer;
   const auto first = saved(folder.path(), 8);
   const auto second = saved(folder.path(), 16);
-  Vault vault(folder.path(), 1, [](const std::function<void()>& call) { call(); });
-  vault.publish(second, [](const Result<void>& result) { EXPECT_TRUE(result) << result.error().message; });
+  const auto depot = open_depot(folder.path().string(), {}, {});
+  ASSERT_TRUE(depot);
+  Vault vault(**depot, {.keep = 1}, [](const std::function<void()>& call) { call(); });
+  vault.publish(second.string(), [](const Result<void>& result) { EXPECT_TRUE(result) << result.error().message; });
   vault.seek({}, [&](const FoundCheckpoint& found) {
     answer.set_value(found.checkpoint ? std::optional(found.checkpoint->state.sample) : std::nullopt);
   });
@@ -34,11 +36,51 @@ TEST(Vault, FindsWhatWasPublishedBeforeTheQuestion) {
   EXPECT_FALSE(std::filesystem::exists(first)) << "one is kept";
 }
 
+/// Away for so many questions, then empty.
+class AwayDepot : public Depot {
+ public:
+  explicit AwayDepot(int questions) : left_(questions) {}
+  StoreResult<void> claim(const std::string&) override { return {}; }
+  Result<FoundCheckpoint> newest(const Lineage&) override {
+    if (left_-- > 0) return fail("no connection");
+    return FoundCheckpoint{};
+  }
+  Result<std::string> write(const TrainerState&, std::span<const TensorView>, std::span<const TensorView>) override {
+    return fail("no connection");
+  }
+  Result<ReadCheckpoint> read(const std::string&) override { return fail("no connection"); }
+  Result<void> publish(const std::string&, int) override { return fail("no connection"); }
+  void tidy() override {}
+
+ private:
+  int left_;
+};
+
+TEST(Vault, AsksADepotThatIsAwayAgainAndSaysSo) {
+  AwayDepot depot(2);
+  std::promise<bool> answer;
+  std::vector<std::string> said;
+  Vault vault(
+      depot, {.first_pause = Seconds(0.01)}, [](const std::function<void()>& call) { call(); },
+      [&](const std::string& text) { said.push_back(text); });
+  vault.seek({}, [&](const FoundCheckpoint& found) { answer.set_value(found.checkpoint.has_value()); });
+  EXPECT_FALSE(answer.get_future().get());
+  EXPECT_EQ(said.size(), 2U) << "nothing was found only once it could be told";
+}
+
+TEST(Vault, EndsThoughTheDepotStaysAway) {
+  AwayDepot depot(1000);
+  Vault vault(depot, {.first_pause = Seconds(60)}, [](const std::function<void()>& call) { call(); });
+  vault.seek({}, [](const FoundCheckpoint&) { FAIL() << "it was away"; });
+}
+
 TEST(Vault, EndsWithWhatItWasAskedForDone) {
   const support::TempFolder folder;
   const auto path = saved(folder.path(), 8);
   {
-    Vault(folder.path(), 1, [](const auto&) {}).publish(path, {});
+    const auto depot = open_depot(folder.path().string(), {}, {});
+    ASSERT_TRUE(depot);
+    Vault(**depot, {.keep = 1}, [](const auto&) {}).publish(path.string(), {});
   }
   EXPECT_TRUE(std::filesystem::exists(folder.path() / "latest"));
 }

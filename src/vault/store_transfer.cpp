@@ -1,0 +1,143 @@
+#include "vault/store_transfer.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "base/file.h"
+
+namespace mayfly {
+namespace {
+
+constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
+constexpr std::uint64_t kLeastPart = 16 * kMiB;
+constexpr std::uint64_t kMostPart = 64 * kMiB;
+constexpr std::uint64_t kMostParts = 10000;
+constexpr int kAtATime = 4;
+/// To take back what could not be finished: whatever is in the way of that was in the way before.
+constexpr Seconds kPatienceToAbort{2};
+
+using PartWork = std::function<StoreResult<void>(ObjectStore&, int part)>;
+
+/// Each part once, some at a time, each thread with a connection of its own. After the first failure no other begins.
+StoreResult<void> for_each_part(const std::shared_ptr<StoreAccess>& access, ObjectStore::Options options, int parts,
+                                const PartWork& work) {
+  std::atomic<int> next = 0;
+  std::atomic<bool> failed = false;
+  std::mutex mutex;
+  StoreResult<void> result;
+  options.enough = &failed;
+  const auto take_turns = [&] {
+    ObjectStore store(access, options);
+    for (int part = next++; part < parts && !failed; part = next++) {
+      auto done = work(store, part);
+      if (done) continue;
+      const std::lock_guard lock(mutex);
+      if (!failed.exchange(true)) result = unexpected(std::move(done.error()));
+    }
+  };
+  std::vector<std::thread> threads;
+  for (int i = 1; i < std::min(parts, kAtATime); ++i) threads.emplace_back(take_turns);
+  take_turns();
+  for (std::thread& thread : threads) thread.join();
+  return result;
+}
+
+StoreResult<void> read_part(const OpenFile& file, std::uint64_t offset, std::span<std::byte> into,
+                            const std::filesystem::path& name) {
+  while (!into.empty()) {
+    const auto count = ::pread(file.descriptor(), into.data(), into.size(), static_cast<off_t>(offset));
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0)
+      return unexpected(StoreFailure{
+          .message = fmt::format("{}: cannot read: {}", name.string(), count < 0 ? std::strerror(errno) : "cut off")});
+    into = into.subspan(static_cast<std::size_t>(count));
+    offset += static_cast<std::uint64_t>(count);
+  }
+  return {};
+}
+
+std::span<std::byte> piece(std::vector<std::byte>& buffer, const Parts& parts, std::uint64_t bytes, int part) {
+  const std::uint64_t offset = static_cast<std::uint64_t>(part) * parts.part_bytes;
+  buffer.resize(static_cast<std::size_t>(std::min(parts.part_bytes, bytes - offset)));
+  return buffer;
+}
+
+StoreResult<void> put_whole(ObjectStore& store, const OpenFile& file, const std::filesystem::path& name,
+                            std::uint64_t bytes, const std::string& key) {
+  std::vector<std::byte> content(static_cast<std::size_t>(bytes));
+  if (auto done = read_part(file, 0, content, name); !done) return done;
+  return store.put(key, {reinterpret_cast<const char*>(content.data()), content.size()});
+}
+
+/// The answer to an earlier try may have been lost: then the upload is gone and the object is there.
+StoreResult<void> completed(ObjectStore& store, const UnfinishedUpload& upload, const std::vector<std::string>& tags,
+                            std::uint64_t bytes) {
+  auto done = store.complete(upload, tags);
+  if (done || done.error().kind != StoreFailure::Kind::missing) return done;
+  const auto there = store.list(upload.key);
+  if (there && std::count(there->begin(), there->end(), StoredObject{upload.key, bytes}) == 1) return {};
+  return done;
+}
+
+}  // namespace
+
+Parts parts_of(std::uint64_t bytes) {
+  const std::uint64_t wanted = std::clamp((bytes + 99) / 100, kLeastPart, kMostPart);
+  const std::uint64_t part = std::max(wanted, (bytes + kMostParts - 1) / kMostParts);
+  return {.part_bytes = part, .count = static_cast<int>((bytes + part - 1) / part)};
+}
+
+StoreResult<void> upload_file(const std::shared_ptr<StoreAccess>& access, const ObjectStore::Options& options,
+                              const std::filesystem::path& path, const std::string& key) {
+  const auto file = open_own_file(path, O_RDONLY);
+  if (!file) return unexpected(StoreFailure{.message = file.error().message});
+  struct stat there{};
+  if (::fstat(file->descriptor(), &there) != 0)
+    return unexpected(StoreFailure{.message = fmt::format("{}: {}", path.string(), std::strerror(errno))});
+  const auto bytes = static_cast<std::uint64_t>(there.st_size);
+  const Parts parts = parts_of(bytes);
+  ObjectStore store(access, options);
+  if (parts.count <= 1) return put_whole(store, *file, path, bytes, key);
+  auto id = store.begin_upload(key);
+  if (!id) return unexpected(id.error());
+  const UnfinishedUpload upload{.key = key, .id = *std::move(id)};
+  std::vector<std::string> tags(static_cast<std::size_t>(parts.count));
+  auto sent = for_each_part(access, options, parts.count, [&](ObjectStore& connection, int part) -> StoreResult<void> {
+    thread_local std::vector<std::byte> buffer;
+    const auto content = piece(buffer, parts, bytes, part);
+    const std::uint64_t offset = static_cast<std::uint64_t>(part) * parts.part_bytes;
+    if (auto done = read_part(*file, offset, content, path); !done) return done;
+    auto tag = connection.upload_part(upload, part + 1, content);
+    if (!tag) return unexpected(tag.error());
+    tags[static_cast<std::size_t>(part)] = *std::move(tag);
+    return {};
+  });
+  if (sent) sent = completed(store, upload, tags, bytes);
+  if (!sent) static_cast<void>(ObjectStore(access, {.patience = kPatienceToAbort}).abort(upload));
+  return sent;
+}
+
+StoreResult<std::vector<std::byte>> download_object(const std::shared_ptr<StoreAccess>& access,
+                                                    const ObjectStore::Options& options, const std::string& key,
+                                                    std::uint64_t bytes) {
+  const Parts parts = parts_of(bytes);
+  std::vector<std::byte> content(static_cast<std::size_t>(bytes));
+  auto done = for_each_part(access, options, parts.count, [&](ObjectStore& connection, int part) {
+    const std::uint64_t offset = static_cast<std::uint64_t>(part) * parts.part_bytes;
+    const std::uint64_t size = std::min(parts.part_bytes, bytes - offset);
+    return connection.read(key, offset, std::span(content).subspan(offset, size));
+  });
+  if (!done) return unexpected(done.error());
+  return content;
+}
+
+}  // namespace mayfly
