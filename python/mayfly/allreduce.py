@@ -2,7 +2,7 @@
 import math
 import time
 
-from . import checkpoint, mesh, secure
+from . import afar, mesh, secure
 from .leases import Lease, Pending, Unable
 from .line import log
 from .mesh import Mesh
@@ -37,7 +37,7 @@ class AllReduce:
         step, loss = 0, 0.0
         try:
             if form["checkpoint"]:
-                state, fields = checkpoint.read(form["checkpoint"])
+                state, fields = afar.read(form["checkpoint"])
                 if fields["sample"] != form["sample"]:
                     raise ValueError("holds sample %d, want %d" % (fields["sample"], form["sample"]))
                 self._check_origin(fields)

@@ -2,7 +2,7 @@
 import threading
 import time
 
-from . import checkpoint
+from . import afar, checkpoint
 from .line import log
 from .trainer import megabytes
 
@@ -44,7 +44,7 @@ class Keeping:
         # In the writer's thread.
         start = time.monotonic()
         try:
-            path = checkpoint.write(self.terms["directory"], state, fields)
+            path = afar.write(self.terms["directory"], state, fields)
         except (OSError, ValueError) as error:
             log("no checkpoint: %s" % error)
             return self._line.say("checkpoint-failed", sample=fields["sample"], what=str(error))

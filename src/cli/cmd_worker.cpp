@@ -27,6 +27,7 @@ struct WorkerFlags {
   std::string interface = "auto";
   std::string role = "worker";
   int launch = -1;
+  std::string files{};
   bool trust = false;
   std::vector<std::string> command{};
 };
@@ -124,6 +125,7 @@ int worker(const WorkerFlags& options) {
   std::vector<std::string> words{program->string(), options.role, "--join",    options.join,
                                  "--interface",     *interface,   "--notices", std::string(name(service->cloud))};
   if (options.trust) words.emplace_back("--trust");
+  if (!options.files.empty()) words.insert(words.end(), {"--files", options.files});
   if (options.launch >= 0) words.insert(words.end(), {"--slot", std::to_string(options.launch)});
   if (!options.machine_name.empty()) words.insert(words.end(), {"--machine-name", options.machine_name});
   return become(std::move(words));
@@ -135,6 +137,10 @@ void add_worker(CLI::App& program, int& code) {
   auto options = std::make_shared<WorkerFlags>();
   auto* verb = program.add_subcommand("worker", "train for the controller of a run: all that a machine has to start");
   verb->add_option("--join", options->join, "HOST:PORT of the controller: DIR/address of the run")->required();
+  verb->add_option(
+      "--files", options->files,
+      "this machine does not see the controller's files: those of the job are fetched into this folder over "
+      "the run's connection, and checkpoints go and come the same way");
   verb->add_option("--notices", options->notices,
                    "whose metadata service says when this machine will be taken: auto, aws, gcp, azure or none; auto "
                    "goes by the firmware's words and asks nobody on a machine of your own")

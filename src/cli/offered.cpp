@@ -46,6 +46,27 @@ Offered of_hosts(const SshSpec& ssh) {
 
 }  // namespace
 
+bool stays_below(const std::filesystem::path& path) {
+  const auto normal = path.lexically_normal();
+  return !path.is_absolute() && (normal.empty() || *normal.begin() != "..");
+}
+
+std::vector<ShelfRoot> shelf_of(const RunInputs& inputs, const std::filesystem::path& package) {
+  std::vector<ShelfRoot> roots;
+  const auto folder = inputs.job_file.parent_path();
+  const auto add = [&](const std::filesystem::path& name) {
+    if (stays_below(name)) roots.push_back({("job" / name).lexically_normal().generic_string(), folder / name});
+  };
+  const TrainSpec& train = *inputs.spec.train;
+  if (train.data.name != "dials") std::ranges::for_each(train.data.files, add);
+  if (train.validation) std::ranges::for_each(train.validation->files, add);
+  if (!inputs.script && !train.model.file.empty()) add(train.model.file);
+  if (!inputs.script) return roots;
+  add(inputs.spec.workdir.empty() ? "." : inputs.spec.workdir);
+  if (!package.empty()) roots.push_back({"python/mayfly", package / "mayfly"});
+  return roots;
+}
+
 const Offered::Terms* Offered::find(const std::string& type, Market market) const {
   const auto found = types.find(type);
   if (found == types.end()) return nullptr;
@@ -178,13 +199,27 @@ std::vector<MachineRole> kinds_of(const RunInputs& inputs) {
   return kinds;
 }
 
-MachineProgram machine_program(const RunFlags& flags, const RunSetup& setup, const std::string& setup_lines) {
+Result<MachineProgram> machine_program(const RunFlags& flags, const RunSetup& setup, const std::string& setup_lines,
+                                       bool shared_files) {
+  const RunInputs& inputs = setup.inputs;
   MachineProgram machine{.program = setup.program,
                          .arguments = {"--interface", "auto", "--notices", setup.notices},
-                         .script = setup.inputs.script,
-                         .setup = setup_lines};
-  machine.terms.directory = setup.inputs.directory;
+                         .script = inputs.script,
+                         .setup = setup_lines,
+                         .own_files = !shared_files,
+                         .workdir = inputs.spec.workdir};
+  machine.terms.directory = inputs.directory;
   if (flags.trust) machine.arguments.emplace_back("--trust");
+  if (shared_files || !inputs.script) return machine;
+  if (inputs.servers.count > 0)
+    return fail("--engine {}: scripts with servers need machines that see this computer's files: want files: shared",
+                setup.engine.kind);
+  if (!stays_below(machine.workdir))
+    return fail(
+        "workdir '{}': machines of engine {} fetch what lies below the job file's folder: want a path below it, or "
+        "files: "
+        "shared",
+        machine.workdir.string(), setup.engine.kind);
   return machine;
 }
 

@@ -48,7 +48,14 @@ void set_prices(const Offered& offered, RunSetup& setup);
 /// The kinds of machines that a run may ask for.
 std::vector<MachineRole> kinds_of(const RunInputs& inputs);
 
-/// What the shells of machines run. `setup_lines`: the engine's own.
-MachineProgram machine_program(const RunFlags& flags, const RunSetup& setup, const std::string& setup_lines);
+/// Of a path in a job file: it lies below the job file's folder.
+bool stays_below(const std::filesystem::path& path);
+/// What machines fetch that see no files of this computer: what the job names below its folder, and for a script the
+/// Python package. Other paths are taken to be there on the machines.
+std::vector<ShelfRoot> shelf_of(const RunInputs& inputs, const std::filesystem::path& package);
+
+/// What the shells of machines run. `setup_lines`: the engine's own. `shared_files`: they see this computer's.
+Result<MachineProgram> machine_program(const RunFlags& flags, const RunSetup& setup, const std::string& setup_lines,
+                                       bool shared_files);
 
 }  // namespace mayfly::cli

@@ -9,6 +9,7 @@
 #include "cli/captured.h"
 #include "cli/offered.h"
 #include "cli/slurm_setup.h"
+#include "data/new_file.h"
 #include "engine/exec_provider.h"
 #include "engine/local_engine.h"
 #include "engine/slurm_provider.h"
@@ -85,12 +86,24 @@ Result<ExecSpec> program_spec(const RunSetup& setup) {
   return spec;
 }
 
+/// Whoever cannot even say what machines there are gets no run.
+Result<void> check_answers(Provider& provider, const std::string& who) {
+  const auto listed = provider.listed(answer_to(provider.list(), provider.patience()));
+  return listed ? Result<void>{} : fail("{}: {}", who, listed.error().message);
+}
+
 Result<EngineChoice> program_machines(const RunFlags& flags, RunSetup& setup, std::optional<Seconds> notice) {
   auto spec = program_spec(setup);
   if (!spec) return unexpected(spec.error());
   setup.engine.exec.program = spec->program;
   if (notice) spec->notice = *notice;
-  return ExecProvider::choice(*std::move(spec), machine_program(flags, setup, setup.engine.exec.setup));
+  auto machine = machine_program(flags, setup, spec->setup, spec->shared_files);
+  if (!machine) return unexpected(machine.error());
+  ExecProvider provider(*spec, {.terms = {.run = "check"}});
+  if (const auto answers = check_answers(provider, fmt::format("--engine exec: {}: list", spec->program.front()));
+      !answers)
+    return unexpected(answers.error());
+  return ExecProvider::choice(*std::move(spec), *std::move(machine));
 }
 
 Result<EngineChoice> ssh_machines(const RunFlags& flags, RunSetup& setup, std::optional<Seconds> notice) {
@@ -103,7 +116,18 @@ Result<EngineChoice> ssh_machines(const RunFlags& flags, RunSetup& setup, std::o
                   role.server ? "servers" : role.type, name(role.market), name(role.market));
   }
   if (notice) spec.notice = *notice;
-  return SshProvider::choice(std::move(spec), machine_program(flags, setup, setup.engine.ssh.setup));
+  auto machine = machine_program(flags, setup, spec.setup, spec.shared_files);
+  if (!machine) return unexpected(machine.error());
+  if (!spec.shared_files) {
+    const auto seal = seal_of(setup.program);
+    if (!seal) return unexpected(seal.error());
+    machine->copy = fmt::format("{:016x}", seal->xxh3);
+  }
+  SshProvider provider(spec, {.terms = {.run = "check"}});
+  if (const auto answers = check_answers(provider, "--engine ssh"); !answers) return unexpected(answers.error());
+  if (const std::string silent = provider.unheard(); !silent.empty())
+    setup.notes.push_back(fmt::format("of the hosts, these do not answer: {}", silent));
+  return SshProvider::choice(std::move(spec), *std::move(machine));
 }
 
 Result<EngineChoice> chosen_machines(const RunFlags& flags, RunSetup& setup, std::optional<Seconds> notice) {

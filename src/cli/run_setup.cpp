@@ -353,6 +353,7 @@ Result<std::variant<std::unique_ptr<RunSetup>, NoPlan>> set_up(const RunFlags& f
   if (!program) return unexpected(program.error());
   setup->program = *program;
   if (const auto set = set_script(flags.job, *setup); !set) return unexpected(set.error());
+  inputs.shelf = shelf_of(inputs, python_package(setup->program));
   if (const auto set = set_checkpoints(flags, inputs); !set) return unexpected(set.error());
   const std::string out = flags.out.empty() ? new_directory(inputs.spec.name).string() : flags.out;
   inputs.directory = std::filesystem::absolute(directory.empty() ? std::filesystem::path(out) : directory, error);

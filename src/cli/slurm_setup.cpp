@@ -116,9 +116,9 @@ Result<SlurmCluster> slurm_cluster() {
 Result<EngineChoice> slurm_machines(const RunFlags& flags, RunSetup& setup, std::optional<Seconds> notice) {
   const auto cluster = slurm_cluster();
   if (!cluster) return fail("--engine slurm: {}", cluster.error().message);
-  SlurmRun run{.machine = machine_program(flags, setup, setup.engine.slurm.setup),
-               .spec = setup.engine.slurm,
-               .array_size = cluster->limits.array_size};
+  auto machine = machine_program(flags, setup, setup.engine.slurm.setup, true);
+  if (!machine) return unexpected(machine.error());
+  SlurmRun run{.machine = *std::move(machine), .spec = setup.engine.slurm, .array_size = cluster->limits.array_size};
   std::optional<Seconds> shortest;
   for (const MachineRole& role : kinds_of(setup.inputs)) {
     const auto partition = partition_of(*cluster, run.spec, role.market);

@@ -207,7 +207,7 @@ void AskedEngine::ask_last_words() {
 void AskedEngine::tailed(const ProgramEnd& end) {
   const auto found = machines_.find(tailing_);
   if (found == machines_.end() || !found->second.failed) return;
-  const std::string& words = end.output;
+  const std::string words = provider_->words_of(end);
   const auto log = machine_log(terms_, tailing_);
   if (end.well() && !trimmed(words).empty() && trimmed(tail(tailing_)).empty())
     (void)save_text(log, words.substr(words.size() - std::min(words.size(), kLastWords)));

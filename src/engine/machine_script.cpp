@@ -9,12 +9,16 @@ std::string exported(const std::string& name, std::string_view value) {
   return fmt::format("export {}={}\n", name, shell_word(value));
 }
 
+std::string token_word(const MachineProgram& machine) {
+  return machine.own_files ? "\"$folder/token\"" : shell_word((machine.terms.directory / "token").string());
+}
+
 /// Where others of the run reach a script: the machine's address towards the controller.
 std::string script_exports(const MachineProgram& machine) {
   std::string text;
   for (const auto& [name, value] : machine.script->environment) text += exported(name, value);
   text += exported("MAYFLY_JOIN", machine.terms.join);
-  text += exported("MAYFLY_TOKEN_FILE", (machine.terms.directory / "token").string());
+  text += fmt::format("export MAYFLY_TOKEN_FILE={}\n", token_word(machine));
   text += exported("PYTHONUNBUFFERED", "1");
   text += "export MAYFLY_SLOT=$launch\n";
   const std::string host = machine.terms.join.substr(0, machine.terms.join.rfind(':'));
@@ -43,12 +47,16 @@ std::string machine_exports(const MachineProgram& machine, const MachineRole& ro
 }
 
 std::string train_words(const MachineProgram& machine, const MachineRole& role) {
-  std::string words = fmt::format("{} {} --join {} --token-file {} --slot \"$launch\"",
-                                  machine.copy.empty() ? shell_word(machine.program.string()) : "\"$program\"",
-                                  role.server ? "server" : "worker", shell_word(machine.terms.join),
-                                  shell_word((machine.terms.directory / "token").string()));
+  std::string words =
+      fmt::format("{} {} --join {} --token-file {} --slot \"$launch\"",
+                  machine.own_files ? "\"$program\"" : shell_word(machine.program.string()),
+                  role.server ? "server" : "worker", shell_word(machine.terms.join), token_word(machine));
   for (const std::string& word : machine.arguments) words += " " + shell_word(word);
   return words;
+}
+
+std::string copied_program(const std::string& copy) {
+  return "\"${HOME:-/root}/.cache/mayfly/programs/\"" + shell_word(copy) + "/mayfly-train";
 }
 
 std::string script_text(const ScriptCommand& script) { return "trap : TERM\n" + script.text; }
@@ -57,7 +65,36 @@ std::filesystem::path machine_log(const RunTerms& terms, int launch) {
   return terms.directory / "logs" / fmt::format("worker-{}.log", launch);
 }
 
+namespace {
+
+/// Nothing of the machine is left when its program ends by itself; the token is nobody else's to read.
+std::string script_with_own_files(const MachineProgram& machine, const Order& order, std::optional<int> cores) {
+  const std::string name = machine_name(machine.terms.run, order.launch);
+  std::string text = fmt::format("launch={}\numask 077\ntrap : TERM\n", order.launch);
+  text += fmt::format("folder=\"${{HOME:-/root}}/.cache/mayfly/machines/\"{}\n", shell_word(name));
+  text += "rm -rf \"$folder\"; mkdir -p \"$folder\" || exit 1\n";
+  text += fmt::format("printf '%s\\n' {} > \"$folder/token\" || exit 1\n", shell_word(machine.terms.token));
+  text += fmt::format("program={}\n",
+                      machine.copy.empty() ? shell_word(machine.program.string()) : copied_program(machine.copy));
+  text += "[ -x \"$program\" ] || program=mayfly-train\n";
+  text += machine_exports(machine, order.role, cores);
+  if (machine.runs_script(order.role)) {
+    const auto place = shell_word((std::filesystem::path("job") / machine.workdir).lexically_normal().string());
+    text += "export MAYFLY_FILES=\"$folder\" MAYFLY_TRAIN=\"$program\"\n";
+    text += "export PYTHONPATH=\"$folder/python${PYTHONPATH:+:$PYTHONPATH}\"\n";
+    text += fmt::format("\"$program\" fetch --join {} --token-file {} --files \"$folder\" || exit\n",
+                        shell_word(machine.terms.join), token_word(machine));
+    text += fmt::format("(cd \"$folder\"/{} && exec /bin/sh -c {})\n", place, shell_word(script_text(*machine.script)));
+  } else {
+    text += train_words(machine, order.role) + " --files \"$folder\"\n";
+  }
+  return text + "code=$?\nrm -rf \"$folder\"\nexit $code\n";
+}
+
+}  // namespace
+
 std::string machine_script(const MachineProgram& machine, const Order& order, std::optional<int> cores) {
+  if (machine.own_files) return script_with_own_files(machine, order, cores);
   const std::string token = shell_word((machine.terms.directory / "token").string());
   std::string text = fmt::format("launch={}\n", order.launch);
   text += fmt::format(
@@ -65,9 +102,6 @@ std::string machine_script(const MachineProgram& machine, const Order& order, st
       shell_word(fmt::format("this machine does not see the run's folder {}", machine.terms.directory.string())));
   text += fmt::format("exec >> {} 2>&1\n", shell_word(machine_log(machine.terms, order.launch).string()));
   text += machine_exports(machine, order.role, cores);
-  if (!machine.copy.empty())
-    text += fmt::format("program=$HOME/.cache/mayfly/{}/mayfly-train\n[ -x \"$program\" ] || program={}\n",
-                        shell_word(machine.copy), shell_word(machine.program.string()));
   if (!machine.runs_script(order.role)) return text + "exec " + train_words(machine, order.role) + "\n";
   return text + fmt::format("cd {} && exec /bin/sh -c {}\n", shell_word(machine.script->directory.string()),
                             shell_word(script_text(*machine.script)));

@@ -10,7 +10,7 @@
 #include "engine/engine.h"
 #include "engine/script_command.h"
 
-// What the shell of a machine runs that another's program has got. Machines see the run's folder under the same path.
+// What the shell of a machine runs that another's program has got.
 namespace mayfly {
 
 /// What all machines of a run have in common.
@@ -20,8 +20,10 @@ struct MachineProgram {
   std::vector<std::string> arguments{};   ///< of it, beside those of the terms
   std::optional<ScriptCommand> script{};  ///< of workers; servers are always mayfly-train's
   std::map<Market, Seconds> notice{};     ///< what a machine is told it has left when it will be taken
-  std::string copy{};   ///< a machine with ~/.cache/mayfly/COPY/mayfly-train runs that; empty: none does
-  std::string setup{};  ///< lines of shell before the program
+  std::string setup{};                    ///< lines of shell before the program
+  bool own_files = false;                 ///< machines do not see this computer's files, and fetch what they need
+  std::string copy{};                     ///< of those: what copied_program() takes; empty: they have the program
+  std::filesystem::path workdir{};        ///< of those: the script's, below the job file's folder
 
   bool runs_script(const MachineRole& role) const { return script && !role.server; }
 };
@@ -37,11 +39,15 @@ std::string train_words(const MachineProgram& machine, const MachineRole& role);
 /// short.
 std::string script_text(const ScriptCommand& script);
 
+/// Where the shell of a machine finds a program that was copied there under this name.
+std::string copied_program(const std::string& copy);
+
 /// The log of a machine, in the run's folder.
 std::filesystem::path machine_log(const RunTerms& terms, int launch);
 
 /// All of it, where nothing but a shell starts the program: what it prints goes to its log. On a machine that cannot
-/// read the run's folder it says so and ends with 3.
+/// read the run's folder it says so and ends with 3. With own files it holds the run's token, and what is printed is
+/// left to whoever runs it.
 std::string machine_script(const MachineProgram& machine, const Order& order, std::optional<int> cores);
 
 }  // namespace mayfly

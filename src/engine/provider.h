@@ -85,6 +85,7 @@ class Provider {
   virtual ProgramCall tell(std::span<const Ordered> machines) = 0;
   /// For the last lines of one that failed, where they are not in its log; no words: they are nowhere.
   virtual ProgramCall tail(const Ordered&) { return {}; }
+  virtual std::string words_of(const ProgramEnd& end) const { return end.output; }
 };
 
 /// Where there is no loop: waits for the answer.

@@ -88,7 +88,7 @@ Result<ProgramCall> SshProvider::order(std::span<const Order> orders) {
   }
   std::vector<SshWord> words;
   for (auto& [host, text] : texts) words.push_back({.host = host, .text = std::move(text)});
-  return ssh_question(spec_, words);
+  return ssh_call(spec_, words, {.program = machine_.program, .name = machine_.copy});
 }
 
 std::vector<Granted> SshProvider::placed(std::span<const Order> orders, const ProgramEnd& end) {
@@ -117,7 +117,7 @@ ProgramCall SshProvider::list() {
   std::vector<SshWord> words;
   for (std::size_t i = 0; i < spec_.hosts.size(); ++i)
     words.push_back({.host = i, .text = ssh_prelude(spec_.hosts[i]) + ssh_list(machine_.terms.run)});
-  return ssh_question(spec_, words);
+  return ssh_call(spec_, words);
 }
 
 Result<std::vector<Listed>> SshProvider::listed(const ProgramEnd& end) {
@@ -178,7 +178,7 @@ ProgramCall SshProvider::each(std::span<const Ordered> machines, std::string (*t
   }
   std::vector<SshWord> words;
   for (auto& [host, all] : texts) words.push_back({.host = host, .text = std::move(all)});
-  return ssh_question(spec_, words);
+  return ssh_call(spec_, words);
 }
 
 ProgramCall SshProvider::end(std::span<const Ordered> machines) {
@@ -186,6 +186,19 @@ ProgramCall SshProvider::end(std::span<const Ordered> machines) {
     if (const auto found = machines_.find(machine.launch); found != machines_.end()) found->second.ended = true;
   }
   return each(machines, ssh_end);
+}
+
+/// Machines that see the run's folder have their logs there.
+ProgramCall SshProvider::tail(const Ordered& machine) {
+  return machine_.own_files ? each(std::span(&machine, 1), ssh_tail) : ProgramCall{};
+}
+
+std::string SshProvider::words_of(const ProgramEnd& end) const {
+  std::string words;
+  for (const auto& [host, answer] : ssh_answers(end.output)) {
+    for (const std::string& line : answer.lines) words += line + "\n";
+  }
+  return words;
 }
 
 ProgramCall SshProvider::tell(std::span<const Ordered> machines) { return each(machines, ssh_tell); }

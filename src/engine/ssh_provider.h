@@ -36,6 +36,8 @@ class SshProvider final : public Provider {
   std::string unheard() const override;
   ProgramCall end(std::span<const Ordered> machines) override;
   ProgramCall tell(std::span<const Ordered> machines) override;
+  ProgramCall tail(const Ordered& machine) override;
+  std::string words_of(const ProgramEnd& end) const override;
 
  private:
   struct Host {

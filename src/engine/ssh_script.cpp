@@ -49,7 +49,15 @@ finish() {
   for file in $(grep -lszxF "MAYFLY_MACHINE=${1##*/}" /proc/[0-9]*/environ); do
     file=${file#/proc/}; kill -KILL "${file%/environ}" 2>/dev/null
   done
+  forget "$1"
+}
+forget() {
+  mkdir -p "$here/.logs" && [ -s "$1/log" ] && mv -f "$1/log" "$here/.logs/${1##*/}"
   rm -rf "$1"
+  find "$here/.logs" -type f -mtime +7 -exec rm -f {} + 2>/dev/null
+}
+last_words() {
+  if [ -f "$1/log" ]; then tail -c 2000 "$1/log"; else tail -c 2000 "$here/.logs/${1##*/}" 2>/dev/null || :; fi
 }
 tell() {
   if alive "$1"; then kill -TERM -- "-$pid"; fi
@@ -65,9 +73,9 @@ for d in "$here"/*; do
   esac
   age=$(($(date +%s) - $(cat "$d/since" 2>/dev/null || date +%s)))
   if [ -f "$d/code" ]; then
-    echo "$launch $(cat "$d/code") $age $(tail -n 1 "$d/log" | cut -c 1-200)"; rm -rf "$d"
+    echo "$launch $(cat "$d/code") $age $(tail -n 1 "$d/log" | cut -c 1-200)"; forget "$d"
   elif alive "$d"; then echo "$launch running $age"
-  else echo "$launch killed $age"; rm -rf "$d"
+  else echo "$launch killed $age"; forget "$d"
   fi
 done
 echo "others $others"
@@ -77,10 +85,19 @@ constexpr std::string_view kAsk = R"sh(d=$(mktemp -d) || exit 1
 trap 'rm -rf "$d"' EXIT
 ask() {
   n=$1; text=$2; shift 2
-  if out=$(printf '%s' "$text" | "$@" 2>&1); then code=0; else code=$?; fi
+  if out=$({ reach "$@" && printf '%s' "$text" | "$@" sh; } 2>&1); then code=0; else code=$?; fi
   { printf '%s\n' "$out" | tail -n 5000 | sed 's/^/ /'; echo "= $code"; } > "$d/$n"
 }
 )sh";
+
+/// For `reach`, whose arguments begin a command on a host: sees to it that the program is there.
+std::string reach_text(const SshCopy& copy) {
+  const std::string there = copied_program(copy.name);
+  const std::string make = fmt::format(
+      "f={} && mkdir -p \"${{f%/*}}\" && cat > \"$f.$$\" && chmod 700 \"$f.$$\" && mv -f \"$f.$$\" \"$f\"", there);
+  return fmt::format("reach() {{\n  \"$@\" {} < /dev/null 2>/dev/null && return\n  \"$@\" {} < {}\n}}\n",
+                     shell_word("test -x " + there), shell_word(make), shell_word(copy.program.string()));
+}
 
 Listed ended(Listed one, std::string_view state, std::string_view words) {
   one.phase = Listed::Phase::over;
@@ -125,14 +142,19 @@ std::string ssh_start(const std::string& run, int launch, const std::string& scr
 std::string ssh_end(const std::string& run, int launch) { return fmt::format("finish {}\n", folder_of(run, launch)); }
 std::string ssh_tell(const std::string& run, int launch) { return fmt::format("tell {}\n", folder_of(run, launch)); }
 
+std::string ssh_tail(const std::string& run, int launch) {
+  return fmt::format("last_words {}\n", folder_of(run, launch));
+}
+
 std::string ssh_list(const std::string& run) { return fmt::format("run={}\n{}", shell_word(file_name(run)), kList); }
 
-ProgramCall ssh_question(const SshSpec& spec, const std::vector<SshWord>& words) {
+ProgramCall ssh_call(const SshSpec& spec, const std::vector<SshWord>& words, const SshCopy& copy) {
   std::string text(kAsk);
+  text += copy.name.empty() ? std::string("reach() { :; }\n") : reach_text(copy);
   for (const SshWord& word : words) {
     text += fmt::format("ask {} {} ssh", word.host, shell_word(word.text));
     for (const std::string& option : spec.options) text += " " + shell_word(option);  // the first of two wins
-    text += fmt::format(" {} {} sh &\n", kOptions, shell_word(spec.hosts.at(word.host).host));
+    text += fmt::format(" {} {} &\n", kOptions, shell_word(spec.hosts.at(word.host).host));
   }
   text += "wait\n";
   for (const SshWord& word : words) text += fmt::format("echo 'host {}'; cat \"$d/{}\"\n", word.host, word.host);

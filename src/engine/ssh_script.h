@@ -23,6 +23,8 @@ std::string ssh_start(const std::string& run, int launch, const std::string& scr
 /// Kills what it and its children are; also where it is not there.
 std::string ssh_end(const std::string& run, int launch);
 std::string ssh_tell(const std::string& run, int launch);
+/// The last lines that a machine printed, also when it is over.
+std::string ssh_tail(const std::string& run, int launch);
 /// Tells of each machine of the run, once of those that have ended, and of how many there are of other runs.
 std::string ssh_list(const std::string& run);
 
@@ -31,8 +33,13 @@ struct SshWord {
   std::size_t host = 0;  ///< its number
   std::string text{};    ///< for its shell
 };
+/// A program that hosts are to have before they are asked; those that have it under this name are not sent it again.
+struct SshCopy {
+  std::filesystem::path program{};
+  std::string name{};  ///< as for copied_program(); empty: nothing is to be copied
+};
 /// All hosts at the same time, for `sh` on this computer.
-ProgramCall ssh_question(const SshSpec& spec, const std::vector<SshWord>& words);
+ProgramCall ssh_call(const SshSpec& spec, const std::vector<SshWord>& words, const SshCopy& copy = {});
 
 /// What one host answered.
 struct SshAnswer {

@@ -15,7 +15,7 @@ namespace {
 
 using Phase = Listed::Phase;
 
-/// Hosts of their own name in /tmp, whose ssh is a shell of this computer: what it is told comes on its standard input.
+/// Hosts of their own name in /tmp, whose ssh runs its command here.
 class LocalHosts {
  public:
   LocalHosts() {

@@ -104,6 +104,13 @@ std::vector<std::string> read_words(Section& section, std::string_view key) {
   return words;
 }
 
+/// Machines fetch the job's files over the run's connection, unless they see them anyway.
+bool read_shared(Section& section) {
+  const std::string files = section.maybe_text("files").value_or("own");
+  if (files != "own" && files != "shared") section.reject("files", fmt::format("'{}', want own or shared", files));
+  return files == "shared";
+}
+
 ExecSpec read_exec(Section section) {
   ExecSpec exec{.program = read_words(section, "program")};
   exec.patience = read_span(section, "patience").value_or(exec.patience);
@@ -111,6 +118,7 @@ ExecSpec read_exec(Section section) {
   exec.start = read_span(section, "start").value_or(exec.start);
   exec.notice = read_span(section, "notice").value_or(exec.notice);
   exec.setup = section.maybe_text("setup").value_or("");
+  exec.shared_files = read_shared(section);
   if (auto types = section.maybe_section("types")) {
     for (auto& [name, type] : types->each()) {
       ExecType& one = exec.types[name];
@@ -148,6 +156,7 @@ bool cost_alike(const SshHost& one, const SshHost& other) {
 SshSpec read_ssh(Section section) {
   SshSpec ssh{.options = read_words(section, "options"), .setup = section.maybe_text("setup").value_or("")};
   ssh.notice = read_span(section, "notice").value_or(ssh.notice);
+  ssh.shared_files = read_shared(section);
   for (Section& one : section.list("hosts")) {
     SshHost host = read_host(one);
     for (const SshHost& other : ssh.hosts) {

@@ -60,6 +60,7 @@ struct ExecSpec {
   Seconds start{300};                       ///< from the order to the first word of a worker, at most
   Seconds notice{30};                       ///< what a machine is told it has left when it will be taken
   std::string setup{};                      ///< for the shell, before a machine's program
+  bool shared_files = false;                ///< machines see this computer's files under the same paths
   bool operator==(const ExecSpec&) const = default;
 };
 
@@ -80,6 +81,7 @@ struct SshSpec {
   std::vector<std::string> options{};  ///< of ssh: -i, -p, -J, -F, -o
   Seconds notice{30};
   std::string setup{};
+  bool shared_files = false;
   bool operator==(const SshSpec&) const = default;
 };
 

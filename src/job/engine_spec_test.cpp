@@ -133,6 +133,8 @@ TEST(EngineSpec, AProgramHasItsWordsAndItsTimes) {
   EXPECT_EQ(engine->exec.program, (std::vector<std::string>{"./gcloud.py", "--zone", "a"}));
   EXPECT_EQ(engine->exec.patience, Seconds(1200));
   EXPECT_EQ(engine->exec.types.at("a2-highgpu-1g").spot, UsdPerHour{1.1});
+  EXPECT_FALSE(engine->exec.shared_files);
+  EXPECT_NE(error_of("exec: {program: x, files: mine}\n").find("'mine', want own or shared"), std::string::npos);
   EXPECT_NE(error_of("exec: {program: []}\n").find("want a word, or a list of words"), std::string::npos);
 }
 

@@ -77,6 +77,7 @@ Result<void> Workshop::start() {
                         if (!leaving_) lost(fmt::format("worker {} has gone", who));
                       },
                   .order = [](const FromOperator&) -> ToOperator { return Refused{"nobody gives orders here"}; },
+                  .carry = [](const FromCarrier&, const auto& answer) { answer(Undone{"files are shared here"}); },
                   .failed = [this](const std::string& why) { lost(why); }});
   if (!desk) return unexpected(desk.error());
   desk_ = *std::move(desk);

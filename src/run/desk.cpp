@@ -42,13 +42,15 @@ void Desk::hear(int number, const ToController& message) {
                  [&](const Hello& hello) { greet(number, hello); },
                  [&](const FromMember& word) { hear_member(number, word); },
                  [&](const FromOperator& word) { hear_operator(number, word); },
+                 [&](const FromCarrier& word) { hear_carrier(number, word); },
              },
              message);
 }
 
 void Desk::hear_member(int number, const FromMember& message) {
   Connection& connection = connections_[number];
-  if (connection.operates) return connection.link->send<ToOperator>(Refused{"an operator may ask for a drill"});
+  if (connection.role == Role::operates)
+    return connection.link->send<ToOperator>(Refused{"an operator may ask for a drill"});
   if (!connection.worker) return turn_away(number, "want Hello first");
   const WorkerId worker = *connection.worker;
   if (std::holds_alternative<Alive>(message)) connection.link->send<ToMember>(Alive{});
@@ -57,20 +59,30 @@ void Desk::hear_member(int number, const FromMember& message) {
 
 void Desk::hear_operator(int number, const FromOperator& message) {
   Connection& connection = connections_[number];
-  if (connection.operates) return connection.link->send<ToOperator>(calls_.order(message));
+  if (connection.role == Role::operates) return connection.link->send<ToOperator>(calls_.order(message));
   // A worker that asks for a drill is not heard.
-  if (!connection.worker) turn_away(number, "want Hello first");
+  if (connection.role != Role::member) turn_away(number, "want Hello first");
+}
+
+void Desk::hear_carrier(int number, const FromCarrier& message) {
+  if (connections_[number].role != Role::carries) return turn_away(number, "want Hello first");
+  calls_.carry(message, [this, number](const ToCarrier& answer) {
+    if (const auto found = connections_.find(number); found != connections_.end())
+      found->second.link->send<ToCarrier>(answer);
+  });
 }
 
 void Desk::greet(int number, const Hello& hello) {
   if (hello.protocol != kProtocol)
     return turn_away(number, fmt::format("protocol {}, want {}", hello.protocol, kProtocol));
-  if (connections_[number].worker || connections_[number].operates) return turn_away(number, "said Hello twice");
-  if (hello.role == "operator") return admit_operator(number);
+  if (connections_[number].role != Role::unknown) return turn_away(number, "said Hello twice");
+  if (hello.role == "operator") return admit(number, Role::operates);
+  if (hello.role == "carrier") return admit(number, Role::carries);
   const auto welcome = calls_.hello(hello);
   if (!welcome) return turn_away(number, welcome.error().message);
   drop(welcome->worker);  // an older connection of the same worker
   Connection& connection = connections_[number];
+  connection.role = Role::member;
   connection.worker = welcome->worker;
   connection.patience.reset();
   workers_[welcome->worker] = number;
@@ -78,8 +90,8 @@ void Desk::greet(int number, const Hello& hello) {
   calls_.connected(welcome->worker, hello);
 }
 
-void Desk::admit_operator(int number) {
-  connections_[number].operates = true;
+void Desk::admit(int number, Role role) {
+  connections_[number].role = role;
   connections_[number].patience.reset();
 }
 

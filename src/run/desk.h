@@ -10,7 +10,8 @@
 
 namespace mayfly {
 
-/// The connections to the workers, and to operators, who are no part of the run and ask something of it. A process
+/// The connections to the workers, to operators, who are no part of the run and ask something of it, and to carriers,
+/// who fetch and bring files for machines that share none with this computer. A process
 /// that does not prove that it belongs to the run is turned away unheard; then it must say a proper Hello.
 class Desk {
  public:
@@ -23,6 +24,8 @@ class Desk {
     std::function<void(WorkerId)> closed{};
     /// What an operator asks, and what he is answered.
     std::function<ToOperator(const FromOperator&)> order{};
+    /// What a carrier asks; it is answered later, or never.
+    std::function<void(const FromCarrier&, std::function<void(const ToCarrier&)> answer)> carry{};
     /// A connection could not be let in.
     std::function<void(const std::string& why)> failed{};
   };
@@ -38,10 +41,11 @@ class Desk {
   std::int64_t strangers() const { return strangers_; }
 
  private:
+  enum class Role { unknown, member, operates, carries };
   struct Connection {
     std::unique_ptr<Link> link{};
     std::optional<WorkerId> worker{};
-    bool operates = false;
+    Role role = Role::unknown;          ///< by its Hello
     std::unique_ptr<Timer> patience{};  ///< until its Hello
   };
   Desk(Loop& loop, Calls calls) : loop_(loop), calls_(std::move(calls)) {}
@@ -49,8 +53,9 @@ class Desk {
   void hear(int number, const ToController& message);
   void hear_member(int number, const FromMember& message);
   void hear_operator(int number, const FromOperator& message);
+  void hear_carrier(int number, const FromCarrier& message);
   void greet(int number, const Hello& hello);
-  void admit_operator(int number);
+  void admit(int number, Role role);
   void turn_away(int number, const std::string& why);
   void close(int number);
 

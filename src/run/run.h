@@ -16,6 +16,7 @@
 #include "status/progress.h"
 #include "status/summary.h"
 #include "vault/depot.h"
+#include "vault/shelves.h"
 
 namespace mayfly {
 
@@ -52,6 +53,7 @@ struct RunInputs {
   std::filesystem::path directory{};      ///< of this run; docs/formats.md#run
   EngineChoice engine{};                  ///< where machines come from
   std::optional<ScriptCommand> script{};  ///< what workers run instead of mayfly-train
+  std::vector<ShelfRoot> shelf{};         ///< for machines that share no files with this computer
   int workers = 1;                        ///< machines to hold
   std::vector<MachineRole> roles{};       ///< what they play, one each
   ServerRole servers{};

@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "base/untrusted.h"
+#include "job/store_url.h"
 #include "status/folder.h"
 #include "wire/file_limit.h"
 
@@ -49,6 +50,7 @@ Result<RunSummary> Runner::run() {
   journal_.flush();
   // What is being published is finished first: the summary is of the newest checkpoint.
   vault_.reset();
+  shelves_.reset();
   // Of a writer that was killed, where no checkpoint came after it.
   depot_->tidy();
   if (session_->failure()) write_last_status(nullptr);
@@ -120,6 +122,10 @@ Result<void> Runner::open_desk(const std::string& token) {
                           perform();
                           return answer;
                         },
+                    .carry =
+                        [this](const FromCarrier& message, const Shelves::Answer& answer) {
+                          if (shelves_) shelves_->ask(message, answer);
+                        },
                     .failed = [this](const std::string& why) { not_let_in(why); }};
   // The port of before, at which workers of an earlier controller knock; any other where that one is taken and the
   // user asked for none.
@@ -170,6 +176,9 @@ Result<void> Runner::open() {
   vault_ = std::make_unique<Vault>(
       *depot_, keeping, [this](std::function<void()> call) { loop_.post(std::move(call)); },
       [this](const std::string& text) { tell(text); });
+  const std::string place = checkpoint_place(inputs_);
+  shelves_ = std::make_unique<Shelves>(inputs_.shelf, is_store_url(place) ? "" : place,
+                                       [this](std::function<void()> call) { loop_.post(std::move(call)); });
   // Weather goes by the run's time, so that is set before there is an engine.
   session_ = std::make_unique<Session>(inputs_, inputs_.engine.expected);
   zero_ = Clock::now() - std::chrono::duration_cast<Clock::duration>(session_->restore(*lines, *notes));

@@ -10,6 +10,7 @@
 #include "run/journal.h"
 #include "run/session.h"
 #include "run/store.h"
+#include "vault/shelves.h"
 #include "vault/vault.h"
 
 namespace mayfly {
@@ -77,6 +78,7 @@ class Runner {
   std::unique_ptr<Session> session_{};
   std::unique_ptr<Depot> depot_{};
   std::unique_ptr<Vault> vault_{};
+  std::unique_ptr<Shelves> shelves_{};
   std::string latest_{};  ///< checkpoint that this process has seen published
   std::unique_ptr<SignalWatch> signals_{};
   Timer alarm_{loop_};

@@ -26,7 +26,7 @@ void Gear::hold(std::int64_t samples, std::int64_t steps) {
 Result<void> Gear::accept(const Welcome& welcome) {
   if (!depot || terms.directory != welcome.directory) {
     writer.finish();
-    auto opened = open_depot(welcome.directory, options.around, [](const std::string& text) { log("{}", text); });
+    auto opened = run_depot(welcome.directory, options.around, options.own);
     if (!opened) return unexpected(opened.error());
     depot = *std::move(opened);
   }

@@ -14,6 +14,7 @@
 #include "train/line.h"
 #include "train/loaded_job.h"
 #include "train/mesh.h"
+#include "train/own_files.h"
 #include "vault/depot.h"
 
 namespace mayfly {
@@ -27,6 +28,7 @@ class Gear {
     std::string interface = "lo";
     bool trust = false;  ///< TorchScript of other users
     Surroundings around{};
+    std::optional<OwnFiles> own{};  ///< none: it sees the controller's files under the same paths
     // Of an emulated machine.
     std::optional<BytesPerSecond> network{};  ///< each way
     std::optional<double> cpu_share{};        ///< of a core

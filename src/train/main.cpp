@@ -14,7 +14,9 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "train/log.h"
+#include "train/own_files.h"
 #include "train/server.h"
+#include "train/shelf_depot.h"
 #include "train/worker.h"
 #include "wire/file_limit.h"
 #include "wire/interface.h"
@@ -31,6 +33,8 @@ struct Flags {
   std::string machine_name{};
   int launch = -1;
   std::string network{};
+  std::string files{};
+  std::string checkpoint{};
   std::optional<double> cpu_share{};
   bool trust = false;
 };
@@ -110,6 +114,37 @@ mayfly::Surroundings surroundings() {
           .scratch = temporary / fmt::format("mayfly-{}", ::geteuid())};
 }
 
+mayfly::OwnFiles own_files(const Flags& flags, const mayfly::Line::Options& line) {
+  return {.folder = std::filesystem::absolute(flags.files),
+          .cache = mayfly::usual_cache(),
+          .carrier = {.host = line.host, .port = line.port, .credentials = line.credentials}};
+}
+
+/// What is done for a script on such a machine; where that is, if it is somewhere.
+Result<std::filesystem::path> carried(const Flags& flags, const std::string& verb) {
+  const auto line = line_of(flags);
+  if (!line) return mayfly::unexpected(line.error());
+  const mayfly::OwnFiles own = own_files(flags, *line);
+  if (verb == "bring") {
+    auto path = mayfly::Carrier(own.carrier).bring(flags.checkpoint);
+    if (!path) return mayfly::unexpected(path.error());
+    return *path;
+  }
+  if (verb == "take") return mayfly::taken_checkpoint(own.carrier, flags.checkpoint, own.folder);
+  if (const auto done = mayfly::fetch_files(own); !done) return mayfly::unexpected(done.error());
+  return own.folder;
+}
+
+int carry(const Flags& flags, const std::string& verb) {
+  const auto place = carried(flags, verb);
+  if (place) {
+    fmt::print("{}\n", place->string());
+    return 0;
+  }
+  fmt::print(stderr, "mayfly-train: {}\n", place.error().message);
+  return mayfly::Member::kUnable;
+}
+
 /// Of a worker's or server's options.
 template <class Options>
 Result<Options> options_of(const Flags& flags) {
@@ -124,6 +159,7 @@ Result<Options> options_of(const Flags& flags) {
                                                    : Result<std::string>(flags.interface);
   if (!interface) return mayfly::unexpected(interface.error());
   Options options;
+  if (!flags.files.empty()) options.own = own_files(flags, *line);
   options.line = std::move(*line);
   options.interface = *interface;
   options.network = *network;
@@ -157,6 +193,10 @@ void add_flags(CLI::App& command, Flags& flags) {
   command.add_option("--machine-name", flags.machine_name,
                      "this machine's name in Azure's scheduled events (default: the service is asked)");
   command.add_flag("--trust", flags.trust, "load a TorchScript model, which is a program, though it is another user's");
+  command.add_option(
+      "--files", flags.files,
+      "this machine does not see the controller's files: they are fetched into this folder of its own, and "
+      "checkpoints go and come over the same connection");
   command.add_option("--network", flags.network, "emulate a network of this rate each way, such as 125MB/s");
 }
 
@@ -169,6 +209,26 @@ void start_again_if_slow(char** argv) {
     ::setenv(setting.name.c_str(), setting.value.c_str(), 0);
   }
   if (missing) ::execv("/proc/self/exe", argv);
+}
+
+/// For scripts on machines that do not see the controller's files; mayfly's own workers do the same themselves.
+void add_carriers(CLI::App& program, Flags& flags, std::string& verb) {
+  const auto add = [&](const char* name, const char* what) {
+    auto* command = program.add_subcommand(name, what);
+    command->add_option("--join", flags.join, "HOST:PORT of the controller")->required();
+    command->add_option("--token-file", flags.token_file, "file with the run's token; otherwise MAYFLY_TOKEN holds it");
+    command->callback([&verb, name] { verb = name; });
+    return command;
+  };
+  add("fetch", "fetch the files that a run's job names")
+      ->add_option("--files", flags.files, "into this folder, which is made where it is not there")
+      ->required();
+  add("bring", "bring a checkpoint to the controller's computer")
+      ->add_option("checkpoint", flags.checkpoint, "its folder")
+      ->required();
+  auto* take = add("take", "fetch a checkpoint of the controller's computer");
+  take->add_option("checkpoint", flags.checkpoint, "as the controller calls it")->required();
+  take->add_option("--files", flags.files, "into this folder")->required();
 }
 
 }  // namespace
@@ -184,8 +244,11 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(0.001, 1.0));
   auto* server = program.add_subcommand("server", "hold parameters for the workers of a controller");
   add_flags(*server, flags);
+  std::string carries;
+  add_carriers(program, flags, carries);
   try {
     program.parse(argc, argv);
+    if (!carries.empty()) return carry(flags, carries);
     start_again_if_slow(argv);
     if (!server->parsed()) return work<mayfly::Worker>(flags);
     mayfly::log_as("server");

@@ -57,10 +57,13 @@ Result<void> Server::obey(const ToMember& message) {
       message);
 }
 
-Result<void> Server::load(const Welcome& welcome) {
+Result<void> Server::load(const Welcome& told) {
+  const auto home = job_.trainer ? Result<Welcome>(told) : at_home(told, options_.own);
+  if (!home) return unexpected(home.error());
+  const Welcome& welcome = *home;
   if (!depot_ || terms_.directory != welcome.directory) {
     writer_.finish();
-    auto opened = open_depot(welcome.directory, options_.around, [](const std::string& text) { log("{}", text); });
+    auto opened = run_depot(welcome.directory, options_.around, options_.own);
     if (!opened) return unexpected(opened.error());
     depot_ = *std::move(opened);
   }

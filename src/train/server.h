@@ -11,6 +11,7 @@
 #include "train/line.h"
 #include "train/loaded_job.h"
 #include "train/member.h"
+#include "train/own_files.h"
 #include "train/shard_server.h"
 #include "train/state_fetch.h"
 #include "vault/depot.h"
@@ -27,6 +28,7 @@ class Server final : public Member {
     std::optional<BytesPerSecond> network{};  ///< of an emulated machine, each way
     bool trust = false;                       ///< TorchScript of other users
     Surroundings around{};
+    std::optional<OwnFiles> own{};  ///< none: it sees the controller's files under the same paths
   };
   explicit Server(Options options);
 
@@ -37,7 +39,7 @@ class Server final : public Member {
   void save_what_it_has() override;
   void finish() override { writer_.finish(); }
 
-  Result<void> load(const Welcome& welcome);
+  Result<void> load(const Welcome& told);
   void await_network(const Welcome& welcome);
   Result<void> serve(const Serve& serve);
   /// The state that is asked for, in this shard. None: not to be had now.

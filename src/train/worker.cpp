@@ -37,7 +37,10 @@ Result<void> Worker::obey(const ToMember& message) {
       message);
 }
 
-Result<void> Worker::load(const Welcome& welcome) {
+Result<void> Worker::load(const Welcome& told) {
+  const auto home = gear_.job.trainer ? Result<Welcome>(told) : at_home(told, gear_.options.own);
+  if (!home) return unexpected(home.error());
+  const Welcome& welcome = *home;
   if (auto accepted = gear_.accept(welcome); !accepted) return accepted;
   log("worker {} of {}", welcome.worker, welcome.job_file);
   if (!gear_.job.trainer) {

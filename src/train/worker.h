@@ -31,7 +31,7 @@ class Worker final : public Member {
   void finish() override;
 
   // Each returns an error where the worker cannot go on at all.
-  Result<void> load(const Welcome& welcome);
+  Result<void> load(const Welcome& told);
   Result<void> measure(const Measure& measure);
   Result<void> look(const Measure& measure, Teamwork& way, Measurement& seen);
   Result<void> rehearse_data(std::int64_t samples, Measurement& seen);

@@ -14,7 +14,7 @@ constexpr Seconds kLongestSeekPause{60};
 
 Vault::Vault(Depot& depot, const Options& options, std::function<void(std::function<void()>)> post,
              std::function<void(const std::string&)> said)
-    : depot_(depot), options_(options), post_(std::move(post)), said_(std::move(said)), thread_([this] { work(); }) {}
+    : depot_(depot), options_(options), post_(std::move(post)), said_(std::move(said)) {}
 
 Vault::~Vault() {
   {
@@ -22,27 +22,6 @@ Vault::~Vault() {
     closing_ = true;
   }
   changed_.notify_all();
-  thread_.join();
-}
-
-void Vault::add(std::function<void()> task) {
-  {
-    const std::lock_guard lock(mutex_);
-    tasks_.push_back(std::move(task));
-  }
-  changed_.notify_all();
-}
-
-void Vault::work() {
-  while (true) {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return closing_ || !tasks_.empty(); });
-    if (tasks_.empty()) return;
-    const auto task = std::move(tasks_.front());
-    tasks_.pop_front();
-    lock.unlock();
-    task();
-  }
 }
 
 bool Vault::wait(Seconds pause) {
@@ -52,7 +31,7 @@ bool Vault::wait(Seconds pause) {
 }
 
 void Vault::seek(const Lineage& lineage, std::function<void(const FoundCheckpoint&)> found) {
-  add([this, lineage, found = std::move(found)] {
+  thread_.add([this, lineage, found = std::move(found)] {
     for (Seconds pause = options_.first_pause;; pause = std::min(kLongestSeekPause, 2 * pause)) {
       auto newest = depot_.newest(lineage);
       if (newest) return post_([found, newest = *std::move(newest)] { found(newest); });
@@ -65,7 +44,7 @@ void Vault::seek(const Lineage& lineage, std::function<void(const FoundCheckpoin
 }
 
 void Vault::publish(std::string checkpoint, std::function<void(const Result<void>&)> done) {
-  add([this, checkpoint = std::move(checkpoint), done = std::move(done)] {
+  thread_.add([this, checkpoint = std::move(checkpoint), done = std::move(done)] {
     auto result = depot_.publish(checkpoint, options_.keep);
     post_([done, result = std::move(result)] { done(result); });
   });

@@ -1,15 +1,14 @@
 #pragma once
 
 #include <condition_variable>
-#include <deque>
 #include <functional>
 #include <mutex>
 #include <string>
-#include <thread>
 
 #include "base/units.h"
 #include "data/checkpoint.h"
 #include "vault/depot.h"
+#include "vault/task_thread.h"
 
 namespace mayfly {
 
@@ -35,8 +34,6 @@ class Vault {
   void publish(std::string checkpoint, std::function<void(const Result<void>&)> done);
 
  private:
-  void work();
-  void add(std::function<void()> task);
   /// False: it is closing.
   bool wait(Seconds pause);
 
@@ -46,9 +43,8 @@ class Vault {
   std::function<void(const std::string&)> said_;
   std::mutex mutex_{};
   std::condition_variable changed_{};
-  std::deque<std::function<void()>> tasks_{};
   bool closing_ = false;
-  std::thread thread_{};
+  TaskThread thread_{};  ///< last: it ends first
 };
 
 }  // namespace mayfly

@@ -174,6 +174,24 @@ constexpr auto table(const Measurement*) {
                Field{"layer_output_mb", &M::layer_output_mb}, Field{"exchanges_s", &M::exchanges_s});
 }
 
+constexpr auto table(const Browse*) { return named("browse"); }
+constexpr auto table(const Fetch*) {
+  return named("fetch", Field{"name", &Fetch::name}, Field{"offset", &Fetch::offset}, Field{"count", &Fetch::count, 1});
+}
+constexpr auto table(const Bring*) {
+  return named("bring", Field{"checkpoint", &Bring::checkpoint}, Field{"file", &Bring::file},
+               Field{"offset", &Bring::offset});
+}
+constexpr auto table(const Keep*) { return named("keep", Field{"checkpoint", &Keep::checkpoint}); }
+constexpr auto table(const Shelved*) {
+  return named("shelved", Field{"names", &Shelved::names}, Field{"sizes", &Shelved::sizes},
+               Field{"hashes", &Shelved::hashes}, Field{"programs", &Shelved::programs});
+}
+constexpr auto table(const Piece*) { return named("piece", Field{"offset", &Piece::offset}); }
+constexpr auto table(const Taken*) { return named("taken"); }
+constexpr auto table(const Kept*) { return named("kept", Field{"path", &Kept::path}); }
+constexpr auto table(const Undone*) { return named("undone", Field{"why", &Undone::why}); }
+
 template <class T>
 void put(Json& object, const char* key, const T& value) {
   object[key] = value;
@@ -223,6 +241,16 @@ bool take(const Json& from, std::vector<T>& to, double least) {
   return true;
 }
 
+bool take(const Json& from, std::vector<bool>& to, double least) {
+  if (!from.is_array()) return false;
+  for (const auto& item : from) {
+    bool one = false;
+    if (!take(item, one, least)) return false;
+    to.push_back(one);
+  }
+  return true;
+}
+
 template <class T>
 bool take(const Json& from, std::optional<T>& to, double least) {
   return take(from, to.emplace(), least);
@@ -261,6 +289,11 @@ bool sound(const Measurement& used) {
   return used.layer_forward_s.size() == layers && used.layer_backward_s.size() == layers &&
          used.layer_parameters.size() == layers && used.layer_output_mb.size() == layers;
 }
+bool sound(const Shelved& shelved) {
+  const auto files = shelved.names.size();
+  return shelved.sizes.size() == files && shelved.hashes.size() == files && shelved.programs.size() == files;
+}
+bool sound(const Fetch& fetch) { return fetch.count <= kLongestPiece; }
 bool sound(const Save& save) { return save.ledger.size() % 2 == 0; }
 
 template <class M>
@@ -315,9 +348,22 @@ struct Reader<std::variant<Ms...>> {
 constexpr const char* reader(const ToController*) { return "the controller"; }
 constexpr const char* reader(const ToMember*) { return "a worker or server"; }
 constexpr const char* reader(const ToOperator*) { return "an operator"; }
+constexpr const char* reader(const ToCarrier*) { return "a carrier"; }
 
 bool of_any_direction(const std::string& name) {
-  return Reader<ToController>::knows(name) || Reader<ToMember>::knows(name) || Reader<ToOperator>::knows(name);
+  return Reader<ToController>::knows(name) || Reader<ToMember>::knows(name) || Reader<ToOperator>::knows(name) ||
+         Reader<ToCarrier>::knows(name);
+}
+
+/// What stands behind a message's JSON: none where the message has no bytes.
+template <class M>
+std::string* bytes_of(M& message) {
+  if constexpr (requires { message.bytes; }) return &message.bytes;
+  return nullptr;
+}
+template <class... Ms>
+std::string* bytes_of(std::variant<Ms...>& message) {
+  return std::visit([](auto& held) { return bytes_of(held); }, message);
 }
 
 struct Writer {
@@ -327,7 +373,9 @@ struct Writer {
     Json object{{"message", kTable.name}};
     std::apply([&](const auto&... fields) { (put(object, fields.key, held.*fields.member), ...); }, kTable.fields);
     // Paths and system messages may be no UTF-8; a worker must not end because of it.
-    return object.dump(-1, ' ', false, Json::error_handler_t::replace);
+    std::string text = object.dump(-1, ' ', false, Json::error_handler_t::replace);
+    if constexpr (requires { held.bytes; }) text.append(1, '\0').append(held.bytes);
+    return text;
   }
   template <class... Ms>
   std::string operator()(const std::variant<Ms...>& held) const {
@@ -358,21 +406,32 @@ std::string encoded(const std::type_identity_t<Direction>& message) {
 
 template <class Direction>
 Result<Direction> decoded(std::string_view text) {
-  const auto object = parsed(text);
+  const auto end = text.find('\0');  // which no JSON has
+  const auto object = parsed(text.substr(0, end));
   if (!object || !object->is_object()) return fail("no message: {} bytes that are not one JSON object", text.size());
   const auto found = object->find("message");
   if (found == object->end() || !found->is_string()) return fail("no message: 'message' must be its name");
   const auto name = found->get<std::string>();
-  if (Reader<Direction>::knows(name)) return Reader<Direction>::read(name, *object);
-  if (!of_any_direction(name)) return fail("unknown message '{}'", name.substr(0, 60));
-  return fail("message {}: nothing that {} is told", name, reader(static_cast<const Direction*>(nullptr)));
+  if (!Reader<Direction>::knows(name)) {
+    if (!of_any_direction(name)) return fail("unknown message '{}'", name.substr(0, 60));
+    return fail("message {}: nothing that {} is told", name, reader(static_cast<const Direction*>(nullptr)));
+  }
+  auto message = Reader<Direction>::read(name, *object);
+  if (!message) return message;
+  std::string* const bytes = bytes_of(*message);
+  if ((bytes == nullptr) != (end == text.npos))
+    return fail("message {}: bytes behind it: want {}", name, bytes ? "some" : "none");
+  if (bytes != nullptr) *bytes = text.substr(end + 1);
+  return message;
 }
 
 template std::string encoded<ToController>(const ToController&);
 template std::string encoded<ToMember>(const ToMember&);
 template std::string encoded<ToOperator>(const ToOperator&);
+template std::string encoded<ToCarrier>(const ToCarrier&);
 template Result<ToController> decoded<ToController>(std::string_view);
 template Result<ToMember> decoded<ToMember>(std::string_view);
 template Result<ToOperator> decoded<ToOperator>(std::string_view);
+template Result<ToCarrier> decoded<ToCarrier>(std::string_view);
 
 }  // namespace mayfly

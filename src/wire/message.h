@@ -14,6 +14,7 @@
 #include "wire/drill_message.h"
 #include "wire/measure_message.h"
 #include "wire/server_message.h"
+#include "wire/shelf_message.h"
 
 namespace mayfly {
 
@@ -31,7 +32,7 @@ inline constexpr int kProtocol = 7;
 struct Hello {
   int protocol = kProtocol;
   std::int64_t pid = 0;
-  std::string role = "worker";  ///< "server": holds parameters for others; "operator": see Drill
+  std::string role = "worker";  ///< "server": holds parameters for others; "operator": see Drill; "carrier": see Fetch
   int launch = -1;              ///< on the wire its slot: which of the engine's machines it is; -1: it came by itself
   std::optional<std::string> machine{};     ///< what the engine gave it as that machine: the slot is nobody else's
   std::optional<int> worker{};              ///< re-attaching under this name
@@ -220,12 +221,15 @@ using ToMember = std::variant<Welcome, Refused, Alive, Form, Peers, Proceed, Wri
 /// What operators ask, and what they are answered.
 using FromOperator = std::variant<Drill>;
 using ToOperator = std::variant<Drilling, Refused>;
+/// What carriers ask, and what they are answered.
+using FromCarrier = std::variant<Browse, Fetch, Bring, Keep>;
+using ToCarrier = std::variant<Shelved, Piece, Taken, Kept, Undone, Refused>;
 /// What reaches a controller, from whomever: first Hello, which says who it is.
-using ToController = std::variant<Hello, FromMember, FromOperator>;
+using ToController = std::variant<Hello, FromMember, FromOperator, FromCarrier>;
 
-// For ToController, ToMember and ToOperator, the directions.
+// For ToController, ToMember, ToOperator and ToCarrier, the directions.
 
-/// {"message": "proceed", ...}; the name is the struct's in lower case with '-'.
+/// {"message": "proceed", ...}; the name is the struct's in lower case with '-'. `bytes` stand behind it.
 template <class Direction>
 std::string encoded(const std::type_identity_t<Direction>& message);
 /// Messages that are unknown or of another direction, missing or unknown keys, and values out of range are errors.

@@ -56,6 +56,14 @@ std::vector<ToController> to_controller() {
       Leaving{.left_s = 30},
       Leaving{.left_s = 120, .why = "aws: terminate"},
       AtRisk{.why = "aws: rebalance recommendation"},
+      Browse{},
+      Fetch{.name = "job/data.bin", .offset = 1 << 20, .count = 4096},
+      Bring{.checkpoint = "checkpoint-660",
+            .file = "model.safetensors",
+            .offset = 3,
+            .bytes = std::string("a\0{\xff", 4)},
+      Bring{.checkpoint = "checkpoint-660", .file = "model.safetensors"},
+      Keep{.checkpoint = "checkpoint-660"},
       Drill{.workers = {3, 1}, .cloud = "gcp", .endpoint = "http://127.0.0.1:4000", .window_s = 30},
       Measurement{.formation = 3,
                   .cpu_s = 1,
@@ -135,6 +143,18 @@ std::vector<ToOperator> to_operator() {
   };
 }
 
+std::vector<ToCarrier> to_carrier() {
+  return {
+      Shelved{
+          .names = {"job/a", "job/b"}, .sizes = {1, 1LL << 40}, .hashes = {"00ff", "ab"}, .programs = {true, false}},
+      Piece{.offset = 7, .bytes = std::string("\0\0", 2)},
+      Taken{},
+      Kept{.path = "/runs/a/checkpoint-1"},
+      Undone{.why = "no space"},
+      Refused{.why = "protocol 3, want 7"},
+  };
+}
+
 /// The alternatives of a direction that were seen; those of the variants in it one by one.
 template <class Direction>
 struct Seen {
@@ -168,6 +188,16 @@ TEST(Message, EveryOneComesBackAsItWas) {
   expect_all_back(to_controller());
   expect_all_back(to_member());
   expect_all_back(to_operator());
+  expect_all_back(to_carrier());
+}
+
+TEST(Message, BytesStandBehindTheirOwnMessagesAlone) {
+  const std::string piece = encoded<ToCarrier>(Piece{.offset = 7, .bytes = "{}"});
+  EXPECT_EQ(piece, std::string("{\"message\":\"piece\",\"offset\":7}\0{}", 33));
+  EXPECT_FALSE(decoded<ToCarrier>(R"({"message":"piece","offset":7})")) << "they are missing";
+  EXPECT_FALSE(decoded<ToMember>(std::string("{\"message\":\"alive\"}\0x", 21)));
+  EXPECT_FALSE(decoded<ToController>(R"({"message":"fetch","name":"a","offset":0,"count":1048577})"))
+      << "too long a piece";
 }
 
 /// Names of messages that are not these: why they are refused.
@@ -190,8 +220,9 @@ TEST(Message, OneOfTheOtherDirectionIsRefused) {
   EXPECT_EQ(refusals<ToController>(to_operator()).size(), std::variant_size_v<ToOperator>);
 
   auto at_member = refusals<ToMember>(to_controller());
-  // Hello, drill, and all that members say but heartbeats.
-  EXPECT_EQ(at_member.size(), 1 + std::variant_size_v<FromOperator> + std::variant_size_v<FromMember> - 1);
+  // Hello, drill, all that members say but heartbeats, and what carriers ask.
+  EXPECT_EQ(at_member.size(), 1 + std::variant_size_v<FromOperator> + std::variant_size_v<FromMember> - 1 +
+                                  std::variant_size_v<FromCarrier>);
   EXPECT_EQ(at_member["step-done"], "message step-done: nothing that a worker or server is told");
   EXPECT_EQ(refusals<ToMember>(to_operator()).size(), 1);  // both are told that they are refused
 

@@ -9,6 +9,7 @@ import sys
 import tempfile
 import time
 
+import apart_cases
 import slurm_cases
 from machines import ENGINES, EngineRun  # before the harness, to which it knows the way
 from harness import HANG_S, Failure, Skipped
@@ -139,8 +140,8 @@ def an_end_at_once(start, engine):
         run.front.send_signal(signal.SIGINT)
     run.codes.append(run.front.wait(HANG_S))
     engine.expect_empty(run)
-    if not os.path.exists(f"{run.out}/logs/worker-0.log"):
-        raise Failure("the log of a machine is gone")
+    if (log := engine.log(run, 0)) and not os.path.exists(log):
+        raise Failure(f"the log of a machine is gone: {log}")
 
 
 @case
@@ -192,7 +193,7 @@ def main():
     options = parser.parse_args()
     options.mayfly = os.path.realpath(options.mayfly)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # daemons are stopped on the way out
-    cases = CASES | (slurm_cases.CASES if options.engine == "slurm" else {})
+    cases = CASES | (slurm_cases.CASES if options.engine == "slurm" else apart_cases.cases_of(options.engine))
     names = [name for name in options.only.split(",") if name] or list(cases)
     try:
         engine = ENGINES[options.engine](options)

@@ -1,5 +1,6 @@
 """What a case may do to the machines of a run, whichever engine they are from."""
 import glob
+import json
 import os
 import shutil
 import signal
@@ -117,11 +118,24 @@ class Local:
         """How many machines were ever asked for."""
         return len(glob.glob(f"{glob.escape(run.out)}/logs/worker-*.log"))
 
+    def log(self, run, launch):
+        """Of a machine that is over; None where nobody keeps it."""
+        return f"{run.out}/logs/worker-{launch}.log"
+
     def expect_empty(self, run):
         run.wait("no machine to be left", lambda: not self.held(run), may_end=True)
 
 
-class Program(Local):
+class Apart(Local):
+    """Machines that fetch the run's files, and write nothing into its folder."""
+
+    def ever(self, run):
+        # Launches are numbered from 0, and no number is used again.
+        status = json.loads(read_text(f"{run.out}/status.json") or "{}")
+        return 1 + max((machine["launch"] for machine in status.get("machines", [])), default=-1)
+
+
+class Program(Apart):
     """A program of one's own that gets machines: that of examples/engines."""
     name = "exec"
 
@@ -152,6 +166,9 @@ class Program(Local):
     def lose(self, run, launches):
         hit_groups(run, launches)
 
+    def log(self, run, launch):
+        return None  # it went with the machine
+
 
 def over(folder):
     """A machine that was started and does not run: its folder is what its host, or processes.py, remembers of it."""
@@ -159,7 +176,7 @@ def over(folder):
     return bool(first) and not alive(int(first[0]))
 
 
-class Ssh(Local):
+class Ssh(Apart):
     name = "ssh"
 
     def __init__(self, options):
@@ -192,6 +209,10 @@ class Ssh(Local):
 
     def lose(self, run, launches):
         hit_groups(run, launches)
+
+    def log(self, run, launch):
+        found = glob.glob(f"/tmp/mayfly-{os.getuid()}/*/.logs/{glob.escape(os.path.basename(run.out))}-*-{launch}")
+        return found[0] if found else "nowhere"
 
 
 def hit_groups(run, launches):
@@ -252,6 +273,9 @@ class Slurm:
 
     def held(self, run):
         return self.elements(run)
+
+    def log(self, run, launch):
+        return f"{run.out}/logs/worker-{launch}.log"
 
     def ever(self, run):
         return len(self.elements(run, "all"))
