@@ -1,7 +1,5 @@
 #include "cli/run_checkpoints.h"
 
-#include <unistd.h>
-
 #include <cstdlib>
 #include <filesystem>
 
@@ -10,12 +8,10 @@
 namespace mayfly::cli {
 
 Surroundings surroundings() {
-  std::error_code error;
   return {.variable = [](const std::string& name) -> std::optional<std::string> {
-            const char* value = std::getenv(name.c_str());
-            return value == nullptr ? std::nullopt : std::optional<std::string>(value);
-          },
-          .scratch = std::filesystem::temp_directory_path(error) / fmt::format("mayfly-{}", ::geteuid())};
+    const char* value = std::getenv(name.c_str());
+    return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+  }};
 }
 
 Result<void> set_checkpoints(const RunFlags& flags, RunInputs& inputs) {

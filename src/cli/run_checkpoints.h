@@ -4,7 +4,7 @@
 
 namespace mayfly::cli {
 
-/// The environment and folders of this process, for object stores.
+/// The environment of this process, for object stores.
 Surroundings surroundings();
 
 /// --checkpoints over the job's own word. A folder counts from where the command was given.

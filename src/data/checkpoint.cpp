@@ -36,6 +36,21 @@ Result<void> check_space(const fs::path& directory, double needed) {
               free / 1e6);
 }
 
+Result<void> write_files(const fs::path& folder, const TrainerState& state, std::span<const TensorView> model,
+                         std::span<const TensorView> optimiser) {
+  StateFile content{.state = state};
+  for (const auto& [name, tensors] : {std::pair(kModelFile, model), std::pair(kOptimiserFile, optimiser)}) {
+    const auto seal = write_safetensors(folder / name, tensors, {});
+    if (!seal) return unexpected(seal.error());
+    content.files[std::string(name)] = *seal;
+  }
+  auto file = NewFile::create(folder / kStateFile);
+  if (!file) return unexpected(file.error());
+  if (auto done = file->write(state_text(content)); !done) return done;
+  if (auto seal = file->close(); !seal) return unexpected(seal.error());
+  return sync_folder(folder);
+}
+
 Result<StateFile> state_in(const fs::path& checkpoint) {
   const fs::path path = checkpoint / kStateFile;
   const auto text = load_text(path);
@@ -80,30 +95,15 @@ Result<fs::path> write_checkpoint(const fs::path& directory, const TrainerState&
   std::error_code error;
   fs::create_directories(directory, error);
   if (error) return fail("{}: cannot create: {}", directory.string(), error.message());
+  if (auto space = check_space(directory, bytes_of(model) + bytes_of(optimiser) + kOverheadBytes); !space)
+    return unexpected(space.error());
   auto folder = WorkFolder::create(directory, state.step);
   if (!folder) return unexpected(folder.error());
-  if (auto done = write_checkpoint_files(folder->path(), state, model, optimiser); !done)
-    return unexpected(done.error());
+  if (auto done = write_files(folder->path(), state, model, optimiser); !done) return unexpected(done.error());
   fs::path place = directory / checkpoint_name(state.step);
   if (auto done = folder->move_to(place); !done) return unexpected(done.error());
   if (auto done = sync_folder(directory); !done) return unexpected(done.error());
   return place;
-}
-
-Result<void> write_checkpoint_files(const fs::path& folder, const TrainerState& state,
-                                    std::span<const TensorView> model, std::span<const TensorView> optimiser) {
-  if (auto space = check_space(folder, bytes_of(model) + bytes_of(optimiser) + kOverheadBytes); !space) return space;
-  StateFile content{.state = state};
-  for (const auto& [name, tensors] : {std::pair(kModelFile, model), std::pair(kOptimiserFile, optimiser)}) {
-    const auto seal = write_safetensors(folder / name, tensors, {});
-    if (!seal) return unexpected(seal.error());
-    content.files[std::string(name)] = *seal;
-  }
-  auto file = NewFile::create(folder / kStateFile);
-  if (!file) return unexpected(file.error());
-  if (auto done = file->write(state_text(content)); !done) return done;
-  if (auto seal = file->close(); !seal) return unexpected(seal.error());
-  return sync_folder(folder);
 }
 
 Result<SavedState> open_checkpoint(const fs::path& path) {

@@ -43,10 +43,6 @@ Result<std::filesystem::path> write_checkpoint(const std::filesystem::path& dire
                                                std::span<const TensorView> model,
                                                std::span<const TensorView> optimiser);
 
-/// The same files into a folder that is there: for what is sent elsewhere.
-Result<void> write_checkpoint_files(const std::filesystem::path& folder, const TrainerState& state,
-                                    std::span<const TensorView> model, std::span<const TensorView> optimiser);
-
 struct SavedState {
   std::filesystem::path path{};  ///< or the address in an object store
   TrainerState state{};

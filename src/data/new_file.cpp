@@ -54,6 +54,19 @@ Result<FileSeal> NewFile::close() {
   return FileSeal{.bytes = bytes_, .xxh3 = XXH3_64bits_digest(hash_)};
 }
 
+FileSeal seal_of(std::span<const std::span<const std::byte>> pieces) {
+  XXH3_state_t* const hash = XXH3_createState();
+  XXH3_64bits_reset(hash);
+  FileSeal seal;
+  for (const auto piece : pieces) {
+    XXH3_64bits_update(hash, piece.data(), piece.size());
+    seal.bytes += piece.size();
+  }
+  seal.xxh3 = XXH3_64bits_digest(hash);
+  XXH3_freeState(hash);
+  return seal;
+}
+
 Result<FileSeal> seal_of(const fs::path& path) {
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0) return fail("{}: cannot read: {}", path.string(), std::strerror(errno));

@@ -41,6 +41,8 @@ class NewFile {
   XXH3_state_s* hash_;
 };
 
+/// The seal of a file that holds these bytes, one after another.
+FileSeal seal_of(std::span<const std::span<const std::byte>> pieces);
 /// The seal of a file as it stands on the disk.
 Result<FileSeal> seal_of(const std::filesystem::path& path);
 std::uint64_t xxh3_of(std::string_view text);

@@ -199,14 +199,28 @@ std::string safetensors_header(std::span<const TensorView> tensors, const std::m
   return std::string(length.data(), length.size()) + text;
 }
 
+std::vector<std::span<const std::byte>> UnwrittenTensors::pieces() const {
+  std::vector<std::span<const std::byte>> all{std::as_bytes(std::span(header))};
+  all.insert(all.end(), tensors.begin(), tensors.end());
+  return all;
+}
+
+Result<UnwrittenTensors> unwritten_safetensors(const std::string& name, std::span<const TensorView> tensors,
+                                               const std::map<std::string, std::string>& notes) {
+  if (auto checked = check_writable(tensors, name); !checked) return unexpected(checked.error());
+  UnwrittenTensors file{.header = safetensors_header(tensors, notes)};
+  for (const TensorView* tensor : laid_out(tensors)) file.tensors.push_back(tensor->bytes);
+  return file;
+}
+
 Result<FileSeal> write_safetensors(const fs::path& path, std::span<const TensorView> tensors,
                                    const std::map<std::string, std::string>& notes) {
-  if (auto checked = check_writable(tensors, path.string()); !checked) return unexpected(checked.error());
+  const auto content = unwritten_safetensors(path.string(), tensors, notes);
+  if (!content) return unexpected(content.error());
   auto file = NewFile::create(path);
   if (!file) return unexpected(file.error());
-  if (auto done = file->write(safetensors_header(tensors, notes)); !done) return unexpected(done.error());
-  for (const TensorView* tensor : laid_out(tensors))
-    if (auto done = file->write(tensor->bytes); !done) return unexpected(done.error());
+  for (const auto piece : content->pieces())
+    if (auto done = file->write(piece); !done) return unexpected(done.error());
   return file->close();
 }
 

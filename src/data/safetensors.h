@@ -30,6 +30,17 @@ std::string safetensors_header(std::span<const TensorView> tensors, const std::m
 Result<FileSeal> write_safetensors(const std::filesystem::path& path, std::span<const TensorView> tensors,
                                    const std::map<std::string, std::string>& notes);
 
+/// A file that is nowhere yet: how it begins, and the bytes that follow, which stay their owner's.
+struct UnwrittenTensors {
+  std::string header{};
+  std::vector<std::span<const std::byte>> tensors{};
+  /// All of it, in order; valid until this is moved or changed.
+  std::vector<std::span<const std::byte>> pieces() const;
+};
+/// What write_safetensors would write, under a name for messages.
+Result<UnwrittenTensors> unwritten_safetensors(const std::string& name, std::span<const TensorView> tensors,
+                                               const std::map<std::string, std::string>& notes);
+
 /// A file read into memory; views point into it (so move it, do not copy it) and may not be aligned for their type
 /// where others wrote the file.
 struct TensorFile {

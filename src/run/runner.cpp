@@ -20,6 +20,7 @@ namespace {
 constexpr Seconds kGlance{0.25};
 constexpr Seconds kReport{0.5};
 constexpr Seconds kListEvery{10};
+constexpr Seconds kClaimPatience{5};
 constexpr std::int64_t kOwnFiles = 64;
 /// Its connection, its process, and for a moment a second connection.
 constexpr std::int64_t kFilesPerMachine = 3;
@@ -198,7 +199,8 @@ Result<void> Runner::open_depot(const std::string& tag, bool begun) {
     return unexpected(opened.error());
   }
   depot_ = *std::move(opened);
-  const auto claimed = depot_->claim(tag);
+  // Workers that are waiting for a controller must not wait for the store, too.
+  const auto claimed = depot_->claim(tag, begun ? Seconds(0) : kClaimPatience);
   if (claimed) return {};
   // A run that is under way has claimed it before: a store that is away now is weather.
   if (begun && claimed.error().kind == StoreFailure::Kind::away) {

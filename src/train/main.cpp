@@ -6,7 +6,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
-#include <filesystem>
 #include <optional>
 #include <utility>
 
@@ -103,15 +102,11 @@ Result<mayfly::MetadataService> metadata_of(const Flags& flags) {
   return service;
 }
 
-/// Files on their way to an object store lie in this user's own folder, out of the way of others.
 mayfly::Surroundings surroundings() {
-  std::error_code error;
-  const auto temporary = std::filesystem::temp_directory_path(error);
   return {.variable = [](const std::string& name) -> std::optional<std::string> {
-            const char* value = std::getenv(name.c_str());
-            return value == nullptr ? std::nullopt : std::optional<std::string>(value);
-          },
-          .scratch = temporary / fmt::format("mayfly-{}", ::geteuid())};
+    const char* value = std::getenv(name.c_str());
+    return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+  }};
 }
 
 mayfly::OwnFiles own_files(const Flags& flags, const mayfly::Line::Options& line) {

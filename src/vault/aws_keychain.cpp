@@ -17,7 +17,7 @@ namespace {
 /// They are renewed so long before their end: a transfer under way must not outlast them.
 constexpr double kRenewBefore = 300;
 /// A metadata service is next door or not there at all.
-constexpr HttpConnection::Options kNextDoor{.connect = Seconds(1), .silence = Seconds(2)};
+HttpConnection::Options next_door() { return {.connect = Seconds(1), .silence = Seconds(2)}; }
 constexpr const char* kMachineService = "http://169.254.169.254";
 constexpr const char* kContainerService = "http://169.254.170.2";
 
@@ -121,11 +121,10 @@ Result<std::optional<TimedKeys>> from_web_identity(const AwsConfig& config, cons
                                        {"RoleArn", role},
                                        {"RoleSessionName", session},
                                        {"WebIdentityToken", std::string(trimmed(*token))}});
-  const auto answer = good_answer(service,
-                                  {.method = "POST",
-                                   .headers = {{"Content-Type", "application/x-www-form-urlencoded"}},
-                                   .body = std::as_bytes(std::span(form))},
-                                  "AssumeRoleWithWebIdentity at " + endpoint->text());
+  const auto answer = good_answer(
+      service,
+      {.method = "POST", .headers = {{"Content-Type", "application/x-www-form-urlencoded"}}, .body = Pieces(form)},
+      "AssumeRoleWithWebIdentity at " + endpoint->text());
   if (!answer) return unexpected(answer.error());
   auto keys = parse_assumed_role(answer->body, "AssumeRoleWithWebIdentity");
   if (!keys) return unexpected(keys.error());
@@ -157,7 +156,7 @@ Result<std::optional<TimedKeys>> from_container(const Surroundings& around) {
   }
   if (word.find_first_of("\r\n") != word.npos) return fail("the container's authorization token has a line end");
   if (!word.empty()) request.headers["Authorization"] = word;
-  HttpConnection service(*endpoint, kNextDoor);
+  HttpConnection service(*endpoint, next_door());
   const auto answer = good_answer(service, request, "the container's credentials");
   if (!answer) return unexpected(answer.error());
   auto keys = parse_key_document(answer->body, "the container's credentials");
@@ -170,7 +169,7 @@ Result<TimedKeys> from_machine(const Surroundings& around) {
   const std::string named = around.value("AWS_EC2_METADATA_SERVICE_ENDPOINT");
   const auto endpoint = HttpEndpoint::parse(named.empty() ? kMachineService : named);
   if (!endpoint) return unexpected(endpoint.error());
-  HttpConnection service(*endpoint, kNextDoor);
+  HttpConnection service(*endpoint, next_door());
   const std::string what = "the machine's role";
   const auto token = good_answer(
       service,

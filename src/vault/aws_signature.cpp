@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
+#include <span>
 #include <vector>
 
 #include "base/check.h"
@@ -93,15 +95,16 @@ std::string query_text(const std::map<std::string, std::string>& query) {
   return text;
 }
 
-std::string sha256_hex(std::span<const std::byte> bytes) {
+std::string sha256_hex(const Pieces& pieces) {
+  const std::unique_ptr<EVP_MD_CTX, decltype(&::EVP_MD_CTX_free)> digest(::EVP_MD_CTX_new(), &::EVP_MD_CTX_free);
+  bool good = ::EVP_DigestInit_ex(digest.get(), EVP_sha256(), nullptr) == 1;
+  for (const auto span : pieces.spans()) good = good && ::EVP_DigestUpdate(digest.get(), span.data(), span.size()) == 1;
   Hash hash{};
-  unsigned size = 0;
-  MAYFLY_CHECK(::EVP_Digest(bytes.data(), bytes.size(), hash.data(), &size, EVP_sha256(), nullptr) == 1,
-               "OpenSSL has no SHA-256");
+  MAYFLY_CHECK(good && ::EVP_DigestFinal_ex(digest.get(), hash.data(), nullptr) == 1, "OpenSSL has no SHA-256");
   return hex_of(hash);
 }
 
-std::string sha256_hex(std::string_view text) { return sha256_hex(std::as_bytes(std::span(text))); }
+std::string sha256_hex(std::string_view text) { return sha256_hex(Pieces(text)); }
 
 std::string signing_time(double unix_seconds) {
   std::string text = format_time(unix_seconds);

@@ -1,10 +1,10 @@
 #pragma once
 
-#include <cstddef>
 #include <map>
-#include <span>
 #include <string>
 #include <string_view>
+
+#include "vault/pieces.h"
 
 namespace mayfly {
 
@@ -40,7 +40,7 @@ std::string uri_encoded(std::string_view text, bool keep_slash);
 /// Sorted and encoded as the signature wants it; a key without value has its `=`. The request must say it like this,
 /// too.
 std::string query_text(const std::map<std::string, std::string>& query);
-std::string sha256_hex(std::span<const std::byte> bytes);
+std::string sha256_hex(const Pieces& pieces);
 std::string sha256_hex(std::string_view text);
 /// As it stands in a signed request.
 std::string signing_time(double unix_seconds);

@@ -14,7 +14,7 @@ class FolderDepot : public Depot {
  public:
   explicit FolderDepot(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
-  StoreResult<void> claim(const std::string& run) override {
+  StoreResult<void> claim(const std::string& run, Seconds) override {
     std::error_code error;
     std::filesystem::create_directories(folder_, error);
     if (error)
@@ -56,7 +56,7 @@ Result<std::unique_ptr<Depot>> open_depot(const std::string& place, const Surrou
   if (!url) return unexpected(url.error());
   auto access = StoreAccess::open(*url, around);
   if (!access) return unexpected(access.error());
-  return std::make_unique<StoreDepot>(*url, *std::move(access), around.scratch, std::move(said));
+  return std::make_unique<StoreDepot>(*url, *std::move(access), std::move(said));
 }
 
 }  // namespace mayfly

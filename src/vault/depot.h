@@ -23,8 +23,8 @@ class Depot {
   virtual ~Depot() = default;
 
   /// Marks it as this run's, which shows that it can be read and written, or says whose it is: two runs must not share
-  /// one.
-  virtual StoreResult<void> claim(const std::string& run) = 0;
+  /// one. `patience`: with a store that is away.
+  virtual StoreResult<void> claim(const std::string& run, Seconds patience) = 0;
   /// The one of this lineage with the most samples. An error: it cannot be told now.
   virtual Result<FoundCheckpoint> newest(const Lineage& lineage) = 0;
   /// Its path or address.

@@ -103,7 +103,11 @@ tl::expected<HttpAnswer, HttpFailure> HttpConnection::ask(const HttpRequest& req
   if (!request.body.empty()) {
     http.content_length_ = request.body.size();
     http.content_provider_ = [&](std::size_t offset, std::size_t length, httplib::DataSink& sink) {
-      return sink.write(reinterpret_cast<const char*>(request.body.data()) + offset, length);
+      const Pieces left = request.body.slice(offset, length);
+      for (const auto span : left.spans()) {
+        if (!sink.write(reinterpret_cast<const char*>(span.data()), span.size())) return false;
+      }
+      return true;
     };
   }
   http.response_handler = [&](const httplib::Response& response) {

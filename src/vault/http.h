@@ -9,6 +9,7 @@
 
 #include "base/result.h"
 #include "base/units.h"
+#include "vault/pieces.h"
 
 namespace mayfly {
 
@@ -17,8 +18,8 @@ struct HttpRequest {
   std::string method = "GET";
   std::string target = "/";  ///< path and query, encoded
   std::map<std::string, std::string> headers{};
-  std::span<const std::byte> body{};  ///< the caller's
-  std::span<std::byte> into{};        ///< of a GET: where the body of a good answer goes; empty: into the answer
+  Pieces body{};
+  std::span<std::byte> into{};  ///< of a GET: where the body of a good answer goes; empty: into the answer
 };
 
 struct HttpAnswer {

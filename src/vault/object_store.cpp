@@ -45,7 +45,7 @@ struct ObjectStore::Question {
   std::string key{};
   std::map<std::string, std::string> query{};
   std::map<std::string, std::string> headers{};  ///< not signed
-  std::span<const std::byte> body{};
+  Pieces body{};
   std::span<std::byte> into{};
 };
 
@@ -160,7 +160,7 @@ StoreResult<HttpAnswer> ObjectStore::ask(const Question& question) {
   bool said = false;
   for (Seconds pause = kFirstPause; !answer && answer.error().kind == StoreFailure::Kind::away;
        pause = std::min(kLongestPause, 2 * pause)) {
-    if (SteadyClock::now() - start > options_.patience) break;
+    if (SteadyClock::now() - start >= options_.patience) break;
     if (options_.said && !std::exchange(said, true)) options_.said(answer.error().message + "; tried again");
     if (!wait(pause)) break;
     answer = ask_once(question);
@@ -205,21 +205,21 @@ StoreResult<void> ObjectStore::read(const std::string& key, std::uint64_t offset
                                           answer->received, offset, answer->status, into.size())});
 }
 
-StoreResult<void> ObjectStore::put_object(const std::string& key, std::string_view text, bool create_only) {
+StoreResult<void> ObjectStore::put_object(const std::string& key, const Pieces& bytes, bool create_only) {
   Question question{.doing = "write", .needed = "s3:PutObject", .method = "PUT", .key = key};
   if (create_only) question.headers["If-None-Match"] = "*";
-  question.body = std::as_bytes(std::span(text));
+  question.body = bytes;
   const auto answer = ask(question);
   if (!answer) return unexpected(answer.error());
   return {};
 }
 
-StoreResult<void> ObjectStore::put(const std::string& key, std::string_view text) {
-  return put_object(key, text, false);
+StoreResult<void> ObjectStore::put(const std::string& key, const Pieces& bytes) {
+  return put_object(key, bytes, false);
 }
 
 StoreResult<void> ObjectStore::create(const std::string& key, std::string_view text) {
-  auto created = put_object(key, text, true);
+  auto created = put_object(key, Pieces(text), true);
   if (created || created.error().kind != StoreFailure::Kind::taken) return created;
   // The answer to an earlier try may have been lost.
   const auto there = this->text(key);
@@ -244,8 +244,7 @@ StoreResult<std::string> ObjectStore::begin_upload(const std::string& key) {
   return unexpected(StoreFailure{.message = fmt::format("cannot {}: no upload id in the answer", place(question))});
 }
 
-StoreResult<std::string> ObjectStore::upload_part(const UnfinishedUpload& upload, int number,
-                                                  std::span<const std::byte> bytes) {
+StoreResult<std::string> ObjectStore::upload_part(const UnfinishedUpload& upload, int number, const Pieces& bytes) {
   const Question question{.doing = "write",
                           .needed = "s3:PutObject",
                           .method = "PUT",
@@ -269,7 +268,7 @@ StoreResult<void> ObjectStore::complete(const UnfinishedUpload& upload, const st
                            .method = "POST",
                            .key = upload.key,
                            .query = {{"uploadId", upload.id}},
-                           .body = std::as_bytes(std::span(body))});
+                           .body = Pieces(body)});
   if (!answer) return unexpected(answer.error());
   return {};
 }

@@ -47,7 +47,7 @@ class ObjectStore {
   StoreResult<std::string> text(const std::string& key);
   /// So many bytes from there on; fewer are an error.
   StoreResult<void> read(const std::string& key, std::uint64_t offset, std::span<std::byte> into);
-  StoreResult<void> put(const std::string& key, std::string_view text);
+  StoreResult<void> put(const std::string& key, const Pieces& bytes);
   /// Only where no such object is there: otherwise StoreFailure::Kind::taken.
   StoreResult<void> create(const std::string& key, std::string_view text);
   /// What is not there counts as removed.
@@ -57,7 +57,7 @@ class ObjectStore {
 
   StoreResult<std::string> begin_upload(const std::string& key);
   /// The part's tag. `number` counts from 1.
-  StoreResult<std::string> upload_part(const UnfinishedUpload& upload, int number, std::span<const std::byte> bytes);
+  StoreResult<std::string> upload_part(const UnfinishedUpload& upload, int number, const Pieces& bytes);
   StoreResult<void> complete(const UnfinishedUpload& upload, const std::vector<std::string>& tags);
   StoreResult<void> abort(const UnfinishedUpload& upload);
   StoreResult<std::vector<UnfinishedUpload>> unfinished(const std::string& prefix);
@@ -68,7 +68,7 @@ class ObjectStore {
   StoreResult<HttpAnswer> ask_once(const Question& question);
   bool wait(Seconds pause) const;
   StoreFailure failure(const Question& question, const HttpAnswer& answer, const AwsKeys& keys);
-  StoreResult<void> put_object(const std::string& key, std::string_view text, bool create_only);
+  StoreResult<void> put_object(const std::string& key, const Pieces& bytes, bool create_only);
   std::string place(const Question& question) const;
 
   std::shared_ptr<StoreAccess> access_;

@@ -1,16 +1,10 @@
 #include "vault/store_depot.h"
 
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <limits>
 #include <optional>
 #include <utility>
 
-#include "base/file.h"
 #include "base/text.h"
 #include "data/checkpoint_folder.h"
 #include "data/trainer_state.h"
@@ -22,8 +16,8 @@ namespace {
 constexpr const char* kLatest = "latest";
 /// At the very end.
 constexpr Seconds kPatienceToTidy{5};
-/// Before anything is started, when a person waits.
-constexpr Seconds kPatienceToClaim{5};
+/// What could not be finished: whatever was in the way of that is in the way of this.
+constexpr Seconds kPatienceToTakeBack{2};
 constexpr Seconds kPatienceToRead{300};
 
 Error error_of(const StoreFailure& failure) { return {failure.message}; }
@@ -48,31 +42,12 @@ StoreResult<void> only_if_whose(const std::string& owner, const std::string& run
                              url.text(), printable(owner))});
 }
 
-/// A folder that others neither chose nor may write to.
-Result<void> own_folder(const std::filesystem::path& folder) {
-  std::error_code error;
-  std::filesystem::create_directories(folder.parent_path(), error);
-  const bool made = ::mkdir(folder.c_str(), 0700) == 0;
-  const int failed = errno;
-  struct stat there{};
-  if (!made && failed != EEXIST) return fail("{}: cannot create: {}", folder.string(), std::strerror(failed));
-  if (::lstat(folder.c_str(), &there) != 0) return fail("{}: {}", folder.string(), std::strerror(errno));
-  if (!S_ISDIR(there.st_mode) || there.st_uid != ::geteuid() || (there.st_mode & 022) != 0)
-    return fail("{}: want a folder of this user that no other may write to; TMPDIR may name another place",
-                folder.string());
-  return {};
-}
-
 }  // namespace
 
 bool StoreDepot::Stored::committed() const { return files.contains(std::string(kStateFile)); }
 
-StoreDepot::StoreDepot(StoreUrl url, std::shared_ptr<StoreAccess> access, std::filesystem::path scratch,
-                       std::function<void(const std::string&)> said)
-    : url_(std::move(url)),
-      access_(std::move(access)),
-      scratch_(std::move(scratch)),
-      options_{.said = std::move(said)} {}
+StoreDepot::StoreDepot(StoreUrl url, std::shared_ptr<StoreAccess> access, std::function<void(const std::string&)> said)
+    : url_(std::move(url)), access_(std::move(access)), options_{.said = std::move(said)} {}
 
 std::string StoreDepot::key(const StoredName& name, std::string_view file) const {
   return url_.key(fmt::format("{}/{}", name.name, file));
@@ -96,9 +71,9 @@ StoreResult<std::vector<StoreDepot::Stored>> StoreDepot::stored(ObjectStore& sto
   return all;
 }
 
-StoreResult<void> StoreDepot::claim(const std::string& run) {
+StoreResult<void> StoreDepot::claim(const std::string& run, Seconds patience) {
   auto options = options_;
-  options.patience = kPatienceToClaim;
+  options.patience = patience;
   ObjectStore store(access_, options);
   const std::string mark = url_.key(kRunFile);
   const auto all = stored(store);
@@ -106,7 +81,7 @@ StoreResult<void> StoreDepot::claim(const std::string& run) {
   const auto kept = store.text(mark);
   if (kept) {
     if (auto ours = only_if_whose(std::string(trimmed(*kept)), run, url_); !ours) return ours;
-    return store.put(mark, run + "\n");  // that it can be written must be known before anything starts
+    return store.put(mark, Pieces(run + "\n"));  // that it can be written must be known before anything starts
   }
   if (kept.error().kind != StoreFailure::Kind::missing) return unexpected(kept.error());
   for (const Stored& one : *all) {
@@ -155,27 +130,25 @@ Result<FoundCheckpoint> StoreDepot::newest(const Lineage& lineage) {
   return found;
 }
 
-StoreResult<void> StoreDepot::send(const std::filesystem::path& folder, const StoredName& name) {
-  for (const auto file : {kModelFile, kOptimiserFile}) {
-    if (auto sent = upload_file(access_, options_, folder / file, key(name, file)); !sent) return sent;
+StoreResult<void> StoreDepot::send(const StoredName& name, const Files& files, const std::string& state) {
+  for (const auto& [file, bytes] : files) {
+    if (auto sent = upload_object(access_, options_, bytes, key(name, file)); !sent) return sent;
   }
-  const auto state = load_text(folder / kStateFile);
-  if (!state) return unexpected(StoreFailure{.message = state.error().message});
-  return connected().create(key(name, kStateFile), *state);
+  return connected().create(key(name, kStateFile), state);
 }
 
 Result<std::string> StoreDepot::write(const TrainerState& state, std::span<const TensorView> model,
                                       std::span<const TensorView> optimiser) {
-  if (auto own = own_folder(scratch_); !own) return unexpected(own.error());
-  // What a process that was killed left there would fill the disk.
-  remove_leftovers(scratch_);
-  auto folder = WorkFolder::create(scratch_, state.step);
-  if (!folder) return unexpected(folder.error());
-  if (auto written = write_checkpoint_files(folder->path(), state, model, optimiser); !written)
-    return unexpected(written.error());
   const StoredName name = new_stored_name(state.step);
-  if (auto sent = send(folder->path(), name); !sent) {
-    ObjectStore store(access_, {.patience = Seconds(2)});
+  const auto of_model = unwritten_safetensors(key(name, kModelFile), model, {});
+  if (!of_model) return unexpected(of_model.error());
+  const auto of_optimiser = unwritten_safetensors(key(name, kOptimiserFile), optimiser, {});
+  if (!of_optimiser) return unexpected(of_optimiser.error());
+  const Files files{{kModelFile, of_model->pieces()}, {kOptimiserFile, of_optimiser->pieces()}};
+  StateFile content{.state = state};
+  for (const auto& [file, bytes] : files) content.files[std::string(file)] = seal_of(bytes.spans());
+  if (auto sent = send(name, files, state_text(content)); !sent) {
+    ObjectStore store(access_, {.patience = kPatienceToTakeBack});
     for (const auto file : {kStateFile, kModelFile, kOptimiserFile}) {
       if (!store.remove(key(name, file))) break;
     }
@@ -200,7 +173,7 @@ Result<ReadCheckpoint> StoreDepot::read(const std::string& checkpoint) {
   if (!state) return unexpected(state.error());
   const auto objects = store.list(url_.key(name->name + "/"));
   if (!objects) return unexpected(error_of(objects.error()));
-  Files files;
+  Sizes files;
   for (const StoredObject& object : *objects) {
     if (const auto found = parse_checkpoint_key(url_, object.key)) files[found->file] = object.bytes;
   }
@@ -249,7 +222,7 @@ StoreResult<void> StoreDepot::clean(ObjectStore& store, const std::string& publi
   if (there == all->end())
     return unexpected(StoreFailure{.kind = StoreFailure::Kind::missing,
                                    .message = fmt::format("{}/{}: no such checkpoint", url_.text(), published)});
-  if (auto named = store.put(url_.key(kLatest), published + "\n"); !named) return named;
+  if (auto named = store.put(url_.key(kLatest), Pieces(published + "\n")); !named) return named;
   int kept = 1;
   for (const Stored& one : *all) {
     // One of a later step may just be coming.

@@ -1,10 +1,12 @@
 #pragma once
 
-#include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "job/store_url.h"
 #include "vault/checkpoint_key.h"
@@ -18,11 +20,9 @@ namespace mayfly {
 /// people. Format: docs/formats.md#checkpoints-in-a-store
 class StoreDepot : public Depot {
  public:
-  /// `scratch`: files are written there before they are sent.
-  StoreDepot(StoreUrl url, std::shared_ptr<StoreAccess> access, std::filesystem::path scratch,
-             std::function<void(const std::string&)> said);
+  StoreDepot(StoreUrl url, std::shared_ptr<StoreAccess> access, std::function<void(const std::string&)> said);
 
-  StoreResult<void> claim(const std::string& run) override;
+  StoreResult<void> claim(const std::string& run, Seconds patience) override;
   Result<FoundCheckpoint> newest(const Lineage& lineage) override;
   Result<std::string> write(const TrainerState& state, std::span<const TensorView> model,
                             std::span<const TensorView> optimiser) override;
@@ -31,16 +31,18 @@ class StoreDepot : public Depot {
   void tidy() override;
 
  private:
-  /// What is in the store of one checkpoint: sizes by name of file.
-  using Files = std::map<std::string, std::uint64_t>;
+  /// What is in the store of one checkpoint, by name of file.
+  using Sizes = std::map<std::string, std::uint64_t>;
+  /// What is to be there, in order.
+  using Files = std::vector<std::pair<std::string_view, Pieces>>;
   struct Stored {
     StoredName checkpoint{};
-    Files files{};
+    Sizes files{};
     bool committed() const;
   };
   /// Newest first, by step.
   StoreResult<std::vector<Stored>> stored(ObjectStore& store);
-  StoreResult<void> send(const std::filesystem::path& folder, const StoredName& name);
+  StoreResult<void> send(const StoredName& name, const Files& files, const std::string& state);
   StoreResult<void> remove(ObjectStore& store, const Stored& stored);
   /// Uploads that nobody finishes, of steps up to this one.
   StoreResult<void> abort_unfinished(ObjectStore& store, std::int64_t last_step);
@@ -51,7 +53,6 @@ class StoreDepot : public Depot {
 
   StoreUrl url_;
   std::shared_ptr<StoreAccess> access_;
-  std::filesystem::path scratch_;
   ObjectStore::Options options_;
 };
 

@@ -1,18 +1,10 @@
 #include "vault/store_transfer.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <atomic>
-#include <cerrno>
-#include <cstring>
 #include <mutex>
 #include <thread>
 #include <utility>
-
-#include "base/file.h"
 
 namespace mayfly {
 namespace {
@@ -51,33 +43,6 @@ StoreResult<void> for_each_part(const std::shared_ptr<StoreAccess>& access, Obje
   return result;
 }
 
-StoreResult<void> read_part(const OpenFile& file, std::uint64_t offset, std::span<std::byte> into,
-                            const std::filesystem::path& name) {
-  while (!into.empty()) {
-    const auto count = ::pread(file.descriptor(), into.data(), into.size(), static_cast<off_t>(offset));
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0)
-      return unexpected(StoreFailure{
-          .message = fmt::format("{}: cannot read: {}", name.string(), count < 0 ? std::strerror(errno) : "cut off")});
-    into = into.subspan(static_cast<std::size_t>(count));
-    offset += static_cast<std::uint64_t>(count);
-  }
-  return {};
-}
-
-std::span<std::byte> piece(std::vector<std::byte>& buffer, const Parts& parts, std::uint64_t bytes, int part) {
-  const std::uint64_t offset = static_cast<std::uint64_t>(part) * parts.part_bytes;
-  buffer.resize(static_cast<std::size_t>(std::min(parts.part_bytes, bytes - offset)));
-  return buffer;
-}
-
-StoreResult<void> put_whole(ObjectStore& store, const OpenFile& file, const std::filesystem::path& name,
-                            std::uint64_t bytes, const std::string& key) {
-  std::vector<std::byte> content(static_cast<std::size_t>(bytes));
-  if (auto done = read_part(file, 0, content, name); !done) return done;
-  return store.put(key, {reinterpret_cast<const char*>(content.data()), content.size()});
-}
-
 /// The answer to an earlier try may have been lost: then the upload is gone and the object is there.
 StoreResult<void> completed(ObjectStore& store, const UnfinishedUpload& upload, const std::vector<std::string>& tags,
                             std::uint64_t bytes) {
@@ -96,32 +61,24 @@ Parts parts_of(std::uint64_t bytes) {
   return {.part_bytes = part, .count = static_cast<int>((bytes + part - 1) / part)};
 }
 
-StoreResult<void> upload_file(const std::shared_ptr<StoreAccess>& access, const ObjectStore::Options& options,
-                              const std::filesystem::path& path, const std::string& key) {
-  const auto file = open_own_file(path, O_RDONLY);
-  if (!file) return unexpected(StoreFailure{.message = file.error().message});
-  struct stat there{};
-  if (::fstat(file->descriptor(), &there) != 0)
-    return unexpected(StoreFailure{.message = fmt::format("{}: {}", path.string(), std::strerror(errno))});
-  const auto bytes = static_cast<std::uint64_t>(there.st_size);
-  const Parts parts = parts_of(bytes);
+StoreResult<void> upload_object(const std::shared_ptr<StoreAccess>& access, const ObjectStore::Options& options,
+                                const Pieces& bytes, const std::string& key) {
+  const std::uint64_t all = bytes.size();
+  const Parts parts = parts_of(all);
   ObjectStore store(access, options);
-  if (parts.count <= 1) return put_whole(store, *file, path, bytes, key);
+  if (parts.count <= 1) return store.put(key, bytes);
   auto id = store.begin_upload(key);
   if (!id) return unexpected(id.error());
   const UnfinishedUpload upload{.key = key, .id = *std::move(id)};
   std::vector<std::string> tags(static_cast<std::size_t>(parts.count));
   auto sent = for_each_part(access, options, parts.count, [&](ObjectStore& connection, int part) -> StoreResult<void> {
-    thread_local std::vector<std::byte> buffer;
-    const auto content = piece(buffer, parts, bytes, part);
     const std::uint64_t offset = static_cast<std::uint64_t>(part) * parts.part_bytes;
-    if (auto done = read_part(*file, offset, content, path); !done) return done;
-    auto tag = connection.upload_part(upload, part + 1, content);
+    auto tag = connection.upload_part(upload, part + 1, bytes.slice(offset, parts.part_bytes));
     if (!tag) return unexpected(tag.error());
     tags[static_cast<std::size_t>(part)] = *std::move(tag);
     return {};
   });
-  if (sent) sent = completed(store, upload, tags, bytes);
+  if (sent) sent = completed(store, upload, tags, all);
   if (!sent) static_cast<void>(ObjectStore(access, {.patience = kPatienceToAbort}).abort(upload));
   return sent;
 }

@@ -1,8 +1,6 @@
 #pragma once
 
 #include <cstddef>
-#include <filesystem>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -11,7 +9,7 @@
 
 namespace mayfly {
 
-/// How a file is cut for its way.
+/// How an object is cut for its way.
 struct Parts {
   std::uint64_t part_bytes = 0;
   int count = 0;
@@ -19,10 +17,9 @@ struct Parts {
 /// 16 to 64 MiB each, up to what a store takes as one upload: 10,000 parts.
 Parts parts_of(std::uint64_t bytes);
 
-/// A whole file as one object, up to four parts at a time. What is not finished is aborted, as far as the store can be
-/// reached.
-StoreResult<void> upload_file(const std::shared_ptr<StoreAccess>& access, const ObjectStore::Options& options,
-                              const std::filesystem::path& file, const std::string& key);
+/// One object, up to four parts at a time. What is not finished is aborted, as far as the store can be reached.
+StoreResult<void> upload_object(const std::shared_ptr<StoreAccess>& access, const ObjectStore::Options& options,
+                                const Pieces& bytes, const std::string& key);
 
 /// An object of this size, likewise.
 StoreResult<std::vector<std::byte>> download_object(const std::shared_ptr<StoreAccess>& access,

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <filesystem>
 #include <functional>
 #include <optional>
 #include <string>
@@ -10,7 +9,6 @@ namespace mayfly {
 /// What a store needs to know of the process that asks: told by the program's door, which alone reads the environment.
 struct Surroundings {
   std::function<std::optional<std::string>(const std::string& name)> variable{};  ///< of the environment
-  std::filesystem::path scratch{};  ///< a folder for what is on its way; it need not outlive the process
 
   /// Absent and empty are the same.
   std::string value(const std::string& name) const;

@@ -40,7 +40,7 @@ TEST(Vault, FindsWhatWasPublishedBeforeTheQuestion) {
 class AwayDepot : public Depot {
  public:
   explicit AwayDepot(int questions) : left_(questions) {}
-  StoreResult<void> claim(const std::string&) override { return {}; }
+  StoreResult<void> claim(const std::string&, Seconds) override { return {}; }
   Result<FoundCheckpoint> newest(const Lineage&) override {
     if (left_-- > 0) return fail("no connection");
     return FoundCheckpoint{};
