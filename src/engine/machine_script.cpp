@@ -82,7 +82,7 @@ std::string script_with_own_files(const MachineProgram& machine, const Order& or
     const auto place = shell_word((std::filesystem::path("job") / machine.workdir).lexically_normal().string());
     text += "export MAYFLY_FILES=\"$folder\" MAYFLY_TRAIN=\"$program\"\n";
     text += "export PYTHONPATH=\"$folder/python${PYTHONPATH:+:$PYTHONPATH}\"\n";
-    text += fmt::format("\"$program\" fetch --join {} --token-file {} --files \"$folder\" || exit\n",
+    text += fmt::format("\"$program\" fetch --join {} --token-file {} --files \"$folder\" > /dev/null || exit\n",
                         shell_word(machine.terms.join), token_word(machine));
     text += fmt::format("(cd \"$folder\"/{} && exec /bin/sh -c {})\n", place, shell_word(script_text(*machine.script)));
   } else {

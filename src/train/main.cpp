@@ -110,7 +110,8 @@ mayfly::Surroundings surroundings() {
 }
 
 mayfly::OwnFiles own_files(const Flags& flags, const mayfly::Line::Options& line) {
-  return {.folder = std::filesystem::absolute(flags.files),
+  std::error_code error;
+  return {.folder = std::filesystem::absolute(flags.files, error),
           .cache = mayfly::usual_cache(),
           .carrier = {.host = line.host, .port = line.port, .credentials = line.credentials}};
 }

@@ -34,7 +34,8 @@ struct Wanted {
 
 Result<Wanted> wanted_of(const Shelved& shelved, std::size_t i) {
   const auto hash = std::stoull("0" + shelved.hashes[i].substr(0, 16), nullptr, 16);
-  if (!stays_below(shelved.names[i])) return fail("'{}': want a path below the job's folder", printable(shelved.names[i]));
+  if (!stays_below(shelved.names[i]))
+    return fail("'{}': want a path below the job's folder", printable(shelved.names[i]));
   return Wanted{.name = shelved.names[i],
                 .seal = {.bytes = static_cast<std::uint64_t>(shelved.sizes[i]), .xxh3 = hash},
                 .program = shelved.programs[i]};
@@ -99,7 +100,8 @@ Result<void> fetch_files(const OwnFiles& own) {
     if (auto placed = place(*file, held, folder / file->name); !placed) return placed;
   }
   const double took = Seconds(std::chrono::steady_clock::now() - start).count();
-  log("files: {} of the job, {} of them ({:.1f} MB) fetched in {:.2f} s", shelved->names.size(), fetched, bytes / 1e6, took);
+  log("files: {} of the job, {} of them ({:.1f} MB) fetched in {:.2f} s", shelved->names.size(), fetched, bytes / 1e6,
+      took);
   return {};
 }
 

@@ -27,7 +27,8 @@ class Passing {
 
 }  // namespace
 
-Result<fs::path> taken_checkpoint(const Carrier::Options& options, const std::string& checkpoint, const fs::path& folder) {
+Result<fs::path> taken_checkpoint(const Carrier::Options& options, const std::string& checkpoint,
+                                  const fs::path& folder) {
   const fs::path name = fs::path(checkpoint).filename();
   const fs::path place = folder / name;
   std::error_code error;
@@ -44,7 +45,9 @@ Result<fs::path> taken_checkpoint(const Carrier::Options& options, const std::st
 ShelfDepot::ShelfDepot(Carrier::Options carrier, fs::path folder)
     : carrier_(std::move(carrier)), folder_(std::move(folder)) {}
 
-StoreResult<void> ShelfDepot::claim(const std::string& /*run*/) { return {}; }  // the controller has
+StoreResult<void> ShelfDepot::claim(const std::string& /*run*/, Seconds /*patience*/) {
+  return {};
+}  // the controller has
 
 Result<FoundCheckpoint> ShelfDepot::newest(const Lineage& /*lineage*/) {
   return fail("only the controller knows what is saved");

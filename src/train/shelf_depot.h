@@ -20,7 +20,7 @@ class ShelfDepot final : public Depot {
   /// `folder`: of this machine's own.
   ShelfDepot(Carrier::Options carrier, std::filesystem::path folder);
 
-  StoreResult<void> claim(const std::string& run) override;
+  StoreResult<void> claim(const std::string& run, Seconds patience) override;
   /// Of those that were read or written here only: what the run holds its controller knows.
   Result<FoundCheckpoint> newest(const Lineage& lineage) override;
   Result<std::string> write(const TrainerState& state, std::span<const TensorView> model,

@@ -50,8 +50,8 @@ Result<std::string> piece_of(const fs::path& path, std::int64_t offset, std::int
   std::string bytes(static_cast<std::size_t>(std::clamp<std::int64_t>(found.st_size - offset, 0, count)), '\0');
   std::size_t have = 0;
   while (have < bytes.size()) {
-    const auto got = ::pread(file.descriptor(), bytes.data() + have, bytes.size() - have,
-                             offset + static_cast<std::int64_t>(have));
+    const auto got =
+        ::pread(file.descriptor(), bytes.data() + have, bytes.size() - have, offset + static_cast<std::int64_t>(have));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return fail("{}: cannot be read: {}", path.string(), std::strerror(errno));
     if (got == 0) break;  // it has shrunk since
@@ -76,8 +76,9 @@ void Shelves::ask(FromCarrier message, Answer answer) {
 
 Result<void> Shelves::add_file(const std::string& name, const fs::path& path) {
   if (entries_.size() >= kMostFiles)
-    return fail("{}: more than {} files below the folder of the job: want a smaller workdir, or files that machines share",
-                path.string(), kMostFiles);
+    return fail(
+        "{}: more than {} files below the folder of the job: want a smaller workdir, or files that machines share",
+        path.string(), kMostFiles);
   std::error_code error;
   const auto changed = fs::last_write_time(path, error);
   const auto size = fs::file_size(path, error);
@@ -87,10 +88,8 @@ Result<void> Shelves::add_file(const std::string& name, const fs::path& path) {
   const auto seal = seal_of(path);
   if (!seal) return unexpected(seal.error());
   const auto rights = fs::status(path, error).permissions();
-  entry = {.path = path,
-           .changed = changed,
-           .seal = *seal,
-           .program = (rights & fs::perms::owner_exec) != fs::perms::none};
+  entry = {
+      .path = path, .changed = changed, .seal = *seal, .program = (rights & fs::perms::owner_exec) != fs::perms::none};
   return {};
 }
 

@@ -28,7 +28,8 @@ class Shelves {
  public:
   using Answer = std::function<void(const ToCarrier&)>;
   /// `checkpoints`: their folder; empty: they are elsewhere. `post`: as a Vault's.
-  Shelves(std::vector<ShelfRoot> roots, std::filesystem::path checkpoints, std::function<void(std::function<void()>)> post);
+  Shelves(std::vector<ShelfRoot> roots, std::filesystem::path checkpoints,
+          std::function<void(std::function<void()>)> post);
   void ask(FromCarrier message, Answer answer);
 
   /// Left out of folders: what is hidden, caches of Python, and runs.

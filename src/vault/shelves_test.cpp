@@ -22,7 +22,8 @@ class Job {
     write("train.py", "print()");
     write("data/a.bin", "aaaa");
     std::vector<ShelfRoot> roots;
-    if (!path.empty()) roots.push_back({.name = ("job" / fs::path(path)).lexically_normal(), .path = folder_.path() / path});
+    if (!path.empty())
+      roots.push_back({.name = ("job" / fs::path(path)).lexically_normal(), .path = folder_.path() / path});
     shelves_.emplace(std::move(roots), checkpoints(), [](const std::function<void()>& call) { call(); });
   }
   void write(const std::string& name, std::string_view text) { ASSERT_TRUE(save_text(folder_.path() / name, text)); }
@@ -91,7 +92,8 @@ TEST(Shelves, WhatHasChangedIsSeenAtTheNextLook) {
 TEST(Shelves, ACheckpointAppearsWhenAllOfItIsThere) {
   Job job;
   job.bring("checkpoint-7", "optimizer.safetensors");
-  EXPECT_NE(job.refusal(Keep{.checkpoint = "checkpoint-7"}).find("optimizer.safetensors was not brought"), std::string::npos);
+  EXPECT_NE(job.refusal(Keep{.checkpoint = "checkpoint-7"}).find("optimizer.safetensors was not brought"),
+            std::string::npos);
   EXPECT_FALSE(fs::exists(job.checkpoints() / "checkpoint-7"));
   job.bring("checkpoint-7");
   const ToCarrier kept = job.ask(Keep{.checkpoint = "checkpoint-7"});
@@ -116,9 +118,11 @@ TEST(Shelves, PiecesComeInOrderOrFromTheBeginning) {
 TEST(Shelves, NamesThatAreNoCheckpointsAreRefused) {
   Job job;
   for (const char* name : {"..", "checkpoint--1", "checkpoint-1/../x", "checkpoint-01", "latest", "checkpoint-1e300"})
-    EXPECT_NE(job.refusal(Bring{.checkpoint = name, .file = "model.safetensors"}).find("no name of a checkpoint"), std::string::npos)
+    EXPECT_NE(job.refusal(Bring{.checkpoint = name, .file = "model.safetensors"}).find("no name of a checkpoint"),
+              std::string::npos)
         << name;
-  EXPECT_NE(job.refusal(Bring{.checkpoint = "checkpoint-1", .file = "../token"}).find("no file of a checkpoint"), std::string::npos);
+  EXPECT_NE(job.refusal(Bring{.checkpoint = "checkpoint-1", .file = "../token"}).find("no file of a checkpoint"),
+            std::string::npos);
   EXPECT_TRUE(fs::is_empty(job.checkpoints()));
 }
 

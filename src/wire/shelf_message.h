@@ -39,10 +39,10 @@ struct Keep {
 
 /// To a carrier: the files that the job names.
 struct Shelved {
-  std::vector<std::string> names{};    ///< below the folder of the job: "job/data.bin"
-  std::vector<std::int64_t> sizes{};   ///< in bytes
-  std::vector<std::string> hashes{};   ///< 128 bits of XXH3 of the content, in hexadecimal
-  std::vector<bool> programs{};        ///< may be executed
+  std::vector<std::string> names{};   ///< below the folder of the job: "job/data.bin"
+  std::vector<std::int64_t> sizes{};  ///< in bytes
+  std::vector<std::string> hashes{};  ///< 128 bits of XXH3 of the content, in hexadecimal
+  std::vector<bool> programs{};       ///< may be executed
   bool operator==(const Shelved&) const = default;
 };
 /// To a carrier: fewer bytes than it asked for are the end of the file.
