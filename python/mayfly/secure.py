@@ -5,7 +5,7 @@ import os
 import socket
 import ssl
 
-PROTOCOL = 7
+PROTOCOL = 8
 MAGIC = b"MAYFLY3\n"
 _RANDOM = 32
 

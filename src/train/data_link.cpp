@@ -56,9 +56,26 @@ std::string_view text_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
+msghdr message_of(std::span<iovec> parts) {
+  return {.msg_name = nullptr,
+          .msg_namelen = 0,
+          .msg_iov = parts.data(),
+          .msg_iovlen = parts.size(),
+          .msg_control = nullptr,
+          .msg_controllen = 0,
+          .msg_flags = 0};
+}
+
+std::array<iovec, 2> vector_of(std::span<const std::byte> first, std::span<const std::byte> second) {
+  return {iovec{const_cast<std::byte*>(first.data()), first.size()},
+          iovec{const_cast<std::byte*>(second.data()), second.size()}};
+}
+
 /// What the system takes without waiting.
-Result<std::size_t> send_now(int socket, std::span<const std::byte> bytes) {
-  const auto sent = ::send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+Result<std::size_t> send_now(int socket, std::span<const std::byte> first, std::span<const std::byte> second = {}) {
+  auto parts = vector_of(first, second);
+  const auto message = message_of(parts);
+  const auto sent = ::sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
   if (sent >= 0) return static_cast<std::size_t>(sent);
   if (errno == EAGAIN || errno == EINTR) return std::size_t{0};
   return fail("send: {}", std::strerror(errno));
@@ -148,15 +165,8 @@ Result<void> DataLink::flush() {
 
 Result<void> DataLink::send_all(std::span<const std::byte> first, std::span<const std::byte> second) {
   while (!first.empty() || !second.empty()) {
-    std::array<iovec, 2> parts = {iovec{const_cast<std::byte*>(first.data()), first.size()},
-                                  iovec{const_cast<std::byte*>(second.data()), second.size()}};
-    const msghdr message{.msg_name = nullptr,
-                         .msg_namelen = 0,
-                         .msg_iov = parts.data(),
-                         .msg_iovlen = parts.size(),
-                         .msg_control = nullptr,
-                         .msg_controllen = 0,
-                         .msg_flags = 0};
+    auto parts = vector_of(first, second);
+    const auto message = message_of(parts);
     const auto sent = ::sendmsg(socket_, &message, MSG_NOSIGNAL);
     if (sent < 0 && errno == EINTR) continue;
     if (sent < 0) return fail("send: {}", std::strerror(errno));
@@ -185,14 +195,21 @@ Result<void> DataLink::send(const DataHeader& header, std::span<const std::byte>
   return sent;
 }
 
-Result<std::size_t> DataLink::send_some(std::span<const std::byte> payload) {
-  if (network_) payload = payload.first(std::min(payload.size(), Lane::kChunk));
-  if (channel_.plain()) return send_now(socket_, payload);
+Result<std::size_t> DataLink::send_some(std::span<const std::byte> payload) { return send_some(payload, {}); }
+
+Result<std::size_t> DataLink::send_some(std::span<const std::byte> first, std::span<const std::byte> second) {
+  const auto shorten = [&](std::size_t most) {
+    first = first.first(std::min(first.size(), most));
+    second = second.first(std::min(second.size(), most - first.size()));
+  };
+  if (network_) shorten(Lane::kChunk);
+  if (channel_.plain()) return send_now(socket_, first, second);
   auto& sealed = channel_.outgoing();
   std::size_t taken = 0;
   if (sealed.empty()) {
-    taken = std::min(payload.size(), kSealed);
-    channel_.put(text_of(payload.first(taken)));
+    shorten(kSealed);
+    for (const auto part : {first, second}) channel_.put(text_of(part));
+    taken = first.size() + second.size();
   }
   auto sent = send_now(socket_, std::as_bytes(std::span(sealed)));
   if (!sent) return sent;
@@ -216,13 +233,7 @@ Result<std::size_t> DataLink::unsent() {
 Result<std::size_t> DataLink::receive_sealed(std::span<std::byte> payload) {
   if (auto sent = flush(); !sent) return unexpected(sent.error());
   std::size_t received = 0;
-  const auto deliver = [&](std::string_view clear) {
-    const auto size = std::min(clear.size(), payload.size() - received);
-    std::memcpy(payload.data() + received, clear.data(), size);
-    received += size;
-    return clear.substr(size);
-  };
-  clear_ = std::string(deliver(clear_));
+  received += deliver(payload);
   std::array<char, kSealed> buffer;
   while (received < payload.size()) {
     const auto more = ::recv(socket_, buffer.data(), buffer.size(), 0);
@@ -232,7 +243,9 @@ Result<std::size_t> DataLink::receive_sealed(std::span<std::byte> payload) {
     if (network_) network_->in.pass(static_cast<std::size_t>(more));
     const auto clear = channel_.take({buffer.data(), static_cast<std::size_t>(more)});
     if (!clear) return unexpected(clear.error());
-    clear_ = deliver(*clear);
+    clear_ = *clear;
+    clear_at_ = 0;
+    received += deliver(payload.subspan(received));
   }
   return received;
 }
@@ -251,6 +264,50 @@ Result<std::size_t> DataLink::receive_some(std::span<std::byte> payload) {
     if (network_) network_->in.pass(static_cast<std::size_t>(more));
   }
   return received;
+}
+
+std::size_t DataLink::deliver(std::span<std::byte> place) {
+  const auto size = std::min(clear_.size() - clear_at_, place.size());
+  std::memcpy(place.data(), clear_.data() + clear_at_, size);
+  clear_at_ += size;
+  return size;
+}
+
+Result<std::size_t> DataLink::receive_unsealed() {
+  std::array<char, kSealed> buffer;
+  const auto size = ::recv(socket_, buffer.data(), buffer.size(), MSG_DONTWAIT);
+  if (size < 0 && (errno == EAGAIN || errno == EINTR)) return std::size_t{0};
+  if (size < 0) return fail("receive: {}", std::strerror(errno));
+  if (size == 0) return fail("the connection was closed");
+  const auto clear = channel_.take({buffer.data(), static_cast<std::size_t>(size)});
+  if (!clear) return unexpected(clear.error());
+  clear_ = *clear;
+  clear_at_ = 0;
+  return static_cast<std::size_t>(size);
+}
+
+Result<std::size_t> DataLink::receive_now(std::span<std::byte> first, std::span<std::byte> second) {
+  if (channel_.plain()) {
+    auto parts = vector_of(first, second);
+    auto message = message_of(parts);
+    const auto size = ::recvmsg(socket_, &message, MSG_DONTWAIT);
+    if (size > 0) return static_cast<std::size_t>(size);
+    if (size == 0) return fail("the connection was closed");
+    if (errno == EAGAIN || errno == EINTR) return std::size_t{0};
+    return fail("receive: {}", std::strerror(errno));
+  }
+  std::size_t received = 0;
+  do {
+    for (auto* part : {&first, &second}) {
+      const auto size = deliver(*part);
+      *part = part->subspan(size);
+      received += size;
+    }
+    if (received > 0) return received;
+    // A part of what is encrypted brings nothing to read yet.
+    const auto more = receive_unsealed();
+    if (!more || *more == 0) return more;
+  } while (true);
 }
 
 Result<void> DataLink::receive_into(std::span<std::byte> payload) {

@@ -19,6 +19,8 @@ class Credentials {
   Credentials();  ///< of a run that no other process belongs to
   static Result<Credentials> from(std::string_view token);
   bool encrypted() const;
+  /// The same secret for connections on a network that needs no encryption.
+  Credentials unencrypted() const;
 
   struct Parts;
   const std::shared_ptr<const Parts>& parts() const { return parts_; }  ///< for this folder
