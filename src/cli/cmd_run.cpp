@@ -226,7 +226,7 @@ void add_run(CLI::App& program, int& code) {
                    "HOST[:PORT] where workers reach the controller, if that is not where it listens");
   verb->add_flag("--private-network", flags.private_network,
                  "only machines of yours reach that network: what workers without servers send each other is not "
-                 "encrypted; scripts without servers want this");
+                 "encrypted there, which is faster");
   verb->add_flag("--trust", flags.trust,
                  "load a TorchScript model that belongs to another user: it is a program and may do what you may");
   verb->add_option("--engine", flags.engine,

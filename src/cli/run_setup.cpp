@@ -417,12 +417,6 @@ Result<std::variant<std::unique_ptr<RunSetup>, NoPlan>> set_up(const RunFlags& f
   inputs.interface = flags.interface;
   const auto address = address_of(flags.interface);
   if (!address) return unexpected(address.error());
-  if (flags.interface != "lo" && !flags.private_network && inputs.servers.count == 0 && inputs.script)
-    return fail(
-        "--interface {}: without servers the gradients of scripts travel unencrypted, and nobody proves who sends "
-        "them; "
-        "say --private-network if only you can reach that network",
-        flags.interface);
   inputs.private_network = flags.private_network;
   inputs.address = *address;
   if (const auto listens = listen_as(flags, inputs); !listens) return unexpected(listens.error());

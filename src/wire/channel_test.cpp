@@ -116,5 +116,14 @@ TEST(Credentials, TokensAreReadOrRefused) {
             "the token's fingerprint does not belong to its secret: copied wrongly?");
 }
 
+/// tests/python/network_test.py makes this fingerprint from this secret without OpenSSL.
+TEST(Credentials, AreTheSameInPython) {
+  const std::string secret = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+  const auto known = Credentials::from(secret + "-6aad7f2e59724ead129a0be07aa991786131c05dd7b8c79fbd1ac1e0da021e2d");
+  ASSERT_TRUE(known) << known.error().message;
+  EXPECT_TRUE(known->encrypted());
+  EXPECT_FALSE(known->unencrypted().encrypted());
+}
+
 }  // namespace
 }  // namespace mayfly
