@@ -89,11 +89,14 @@ class Traffic:
                 self._wait()
 
     def _wait(self):
-        poll = select.poll()
+        poll, idle = select.poll(), set()
         for peer in self._peers.values():
-            if peer.heard or peer.out:
-                poll.register(peer.sock, (select.POLLIN if peer.heard else 0) | (select.POLLOUT if peer.out else 0))
-        poll.poll()
+            poll.register(peer.sock, (select.POLLIN if peer.heard else 0) | (select.POLLOUT if peer.out else 0))
+            if not peer.heard and not peer.out:
+                idle.add(peer.sock.fileno())
+        # One of whom nothing is wanted now must be within reach all the same: its turn comes.
+        if any(fd in idle and event & (select.POLLERR | select.POLLHUP) for fd, event in poll.poll()):
+            raise ConnectionError("a connection broke")
 
 
 def _bytes(array):

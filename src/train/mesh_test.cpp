@@ -345,6 +345,30 @@ TEST(Mesh, BrokenWordsAreErrors) {
   }
 }
 
+/// Along the tree ranks 1 and 2 say nothing to each other. Rank 2 is played here, and its connection ends as that of a
+/// machine out of reach does.
+TEST(Mesh, AConnectionThatBreaksEndsASumThatDoesNotNeedIt) {
+  Formation formation(3);
+  const auto words = formation.words();
+  auto zero = std::async(std::launch::async, [&] { return formation.meshes[0]->connect(words); });
+  auto one = std::async(std::launch::async, [&] { return formation.meshes[1]->connect(words); });
+  auto two = std::make_unique<DataLink>(support::known(), nullptr);
+  ASSERT_TRUE(two->connect(words[1], kLinkPatience));
+  ASSERT_TRUE(two->send({.kind = DataHeader::Kind::hello, .formation = 1, .number = 2, .first = 1, .count = 3}));
+  ASSERT_TRUE(zero.get());
+  ASSERT_TRUE(one.get());
+  std::array<double, 1> value = {1};
+  auto waiting = std::async(std::launch::async, [&] { return formation.meshes[1]->sum(std::span<double>(value)); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_EQ(waiting.wait_for(std::chrono::seconds(0)), std::future_status::timeout);
+  const linger reset{.l_onoff = 1, .l_linger = 0};
+  ::setsockopt(two->awaited().fd, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
+  two.reset();
+  const auto summed = waiting.get();
+  ASSERT_FALSE(summed);
+  EXPECT_NE(summed.error().message.find("rank 2"), std::string::npos) << summed.error().message;
+}
+
 TEST(Mesh, AKilledPeerEndsTheSum) {
   Peer peer;
   const auto network = door();

@@ -94,19 +94,27 @@ Result<void> Traffic::move(bool all) {
       left = left || !peer.in.empty() || (all && peer.sends());
     }
     if (!left) return {};
-    if (!moved) wait();
+    if (moved) continue;
+    if (auto waited = wait(); !waited) return waited;
   }
 }
 
-/// What ends a link wakes this, too.
-void Traffic::wait() {
-  std::vector<pollfd> events;
-  for (auto& peer : peers_) {
-    if (!peer.link || (peer.in.empty() && !peer.sends())) continue;
-    auto& event = events.emplace_back(peer.link->awaited());
-    event.events = static_cast<short>((peer.in.empty() ? 0 : POLLIN) | (peer.sends() ? POLLOUT : 0));
+/// What ends a link wakes this, too. A peer of whom nothing is wanted now must be within reach all the same: others may
+/// be waiting for it, and its turn comes.
+Result<void> Traffic::wait() {
+  std::vector<pollfd> events(peers_.size(), pollfd{.fd = -1, .events = 0, .revents = 0});
+  for (std::size_t i = 0; i < peers_.size(); ++i) {
+    const auto& peer = peers_[i];
+    if (!peer.link) continue;
+    events[i] = peer.link->awaited();
+    events[i].events = static_cast<short>((peer.in.empty() ? 0 : POLLIN) | (peer.sends() ? POLLOUT : 0));
   }
   ::poll(events.data(), events.size(), -1);
+  for (std::size_t i = 0; i < peers_.size(); ++i) {
+    if (peers_[i].link && peers_[i].idle() && (events[i].revents & (POLLERR | POLLHUP)) != 0)
+      return fail("the connection to rank {} broke", i);
+  }
+  return {};
 }
 
 }  // namespace mayfly

@@ -44,12 +44,13 @@ class Traffic {
     std::deque<Piece<std::span<const std::byte>>> out{};
     std::deque<Piece<std::span<std::byte>>> in{};
     bool sends() const { return !out.empty() || link->sealed(); }
+    bool idle() const { return in.empty() && !sends(); }
   };
 
   Result<void> move(bool all);
   Result<bool> send_some(Peer& peer);
   Result<bool> receive_some(Peer& peer);
-  void wait();
+  Result<void> wait();
 
   std::vector<Peer> peers_;
 };
