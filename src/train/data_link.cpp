@@ -17,6 +17,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <utility>
 
 #include "base/text.h"
 #include "train/reach.h"
@@ -55,6 +56,8 @@ std::span<const std::byte> bytes_of(const DataHeader& header) { return std::as_b
 std::string_view text_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
+
+std::span<char> chars_of(std::span<std::byte> bytes) { return {reinterpret_cast<char*>(bytes.data()), bytes.size()}; }
 
 msghdr message_of(std::span<iovec> parts) {
   return {.msg_name = nullptr,
@@ -235,17 +238,18 @@ Result<std::size_t> DataLink::receive_sealed(std::span<std::byte> payload) {
   std::size_t received = 0;
   received += deliver(payload);
   std::array<char, kSealed> buffer;
+  std::string_view sealed;
   while (received < payload.size()) {
+    const auto opened = channel_.take(std::exchange(sealed, {}), chars_of(payload.subspan(received)));
+    if (!opened) return unexpected(opened.error());
+    received += *opened;
+    if (*opened > 0) continue;
     const auto more = ::recv(socket_, buffer.data(), buffer.size(), 0);
     if (more < 0 && errno == EINTR) continue;
     if (more < 0) return fail("receive: {}", errno == EAGAIN ? "silence" : std::strerror(errno));
     if (more == 0) break;
     if (network_) network_->in.pass(static_cast<std::size_t>(more));
-    const auto clear = channel_.take({buffer.data(), static_cast<std::size_t>(more)});
-    if (!clear) return unexpected(clear.error());
-    clear_ = *clear;
-    clear_at_ = 0;
-    received += deliver(payload.subspan(received));
+    sealed = {buffer.data(), static_cast<std::size_t>(more)};
   }
   return received;
 }
@@ -273,41 +277,37 @@ std::size_t DataLink::deliver(std::span<std::byte> place) {
   return size;
 }
 
-Result<std::size_t> DataLink::receive_unsealed() {
-  std::array<char, kSealed> buffer;
-  const auto size = ::recv(socket_, buffer.data(), buffer.size(), MSG_DONTWAIT);
-  if (size < 0 && (errno == EAGAIN || errno == EINTR)) return std::size_t{0};
-  if (size < 0) return fail("receive: {}", std::strerror(errno));
-  if (size == 0) return fail("the connection was closed");
-  const auto clear = channel_.take({buffer.data(), static_cast<std::size_t>(size)});
-  if (!clear) return unexpected(clear.error());
-  clear_ = *clear;
-  clear_at_ = 0;
-  return static_cast<std::size_t>(size);
-}
-
 Result<std::size_t> DataLink::receive_now(std::span<std::byte> first, std::span<std::byte> second) {
-  if (channel_.plain()) {
-    auto parts = vector_of(first, second);
+  const auto taken = [](int socket, std::span<iovec> parts) -> Result<std::size_t> {
     auto message = message_of(parts);
-    const auto size = ::recvmsg(socket_, &message, MSG_DONTWAIT);
+    const auto size = ::recvmsg(socket, &message, MSG_DONTWAIT);
     if (size > 0) return static_cast<std::size_t>(size);
     if (size == 0) return fail("the connection was closed");
     if (errno == EAGAIN || errno == EINTR) return std::size_t{0};
     return fail("receive: {}", std::strerror(errno));
+  };
+  if (channel_.plain()) {
+    auto parts = vector_of(first, second);
+    return taken(socket_, parts);
   }
-  std::size_t received = 0;
-  do {
-    for (auto* part : {&first, &second}) {
-      const auto size = deliver(*part);
-      *part = part->subspan(size);
-      received += size;
+  std::array<char, kSealed> buffer;
+  std::string_view sealed;
+  while (true) {
+    std::size_t received = 0;
+    for (auto part : {first, second}) {
+      const auto held = deliver(part);
+      const auto opened = channel_.take(std::exchange(sealed, {}), chars_of(part.subspan(held)));
+      if (!opened) return opened;
+      received += held + *opened;
+      if (held + *opened < part.size()) break;
     }
     if (received > 0) return received;
     // A part of what is encrypted brings nothing to read yet.
-    const auto more = receive_unsealed();
+    iovec part{.iov_base = buffer.data(), .iov_len = buffer.size()};
+    const auto more = taken(socket_, std::span(&part, 1));
     if (!more || *more == 0) return more;
-  } while (true);
+    sealed = {buffer.data(), *more};
+  }
 }
 
 Result<void> DataLink::receive_into(std::span<std::byte> payload) {

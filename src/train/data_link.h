@@ -112,10 +112,8 @@ class DataLink {
   Result<void> flush();
   Result<std::size_t> receive_sealed(std::span<std::byte> payload);
   Result<void> send_all(std::span<const std::byte> first, std::span<const std::byte> second);
-  /// What is decrypted, as far as there is room; what is left over is kept.
+  /// What came with the end of the proof.
   std::size_t deliver(std::span<std::byte> place);
-  /// Nothing has come: 0.
-  Result<std::size_t> receive_unsealed();
   /// Fewer bytes than wanted: the peer closed.
   Result<std::size_t> receive_some(std::span<std::byte> payload);
 
@@ -123,7 +121,7 @@ class DataLink {
   std::atomic<bool> over_ = false;
   std::shared_ptr<EmulatedNetwork> network_;
   Channel channel_;
-  std::string clear_{};  ///< decrypted; from `clear_at_` on not asked for yet
+  std::string clear_{};  ///< decrypted with the end of the proof; from `clear_at_` on not asked for yet
   std::size_t clear_at_ = 0;
 };
 

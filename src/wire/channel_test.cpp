@@ -101,6 +101,38 @@ TEST(Channel, AMirrorIsNoHost) {
   EXPECT_FALSE(guest.open());
 }
 
+// 40,000 bytes are three records of TLS. They are taken in pieces of 1,000 into places of 700, so that there is always
+// something left over, and the end is told when all is taken.
+TEST(Channel, WhatIsEncryptedGoesToWhereItStaysInPiecesOfAnySize) {
+  const auto run = sealed();
+  Channel guest(Side::guest, run), host(Side::host, run);
+  ASSERT_TRUE(talk(guest, host, 1 << 20));
+  ASSERT_TRUE(guest.open() && host.open());
+  std::string wanted;
+  for (int i = 0; i < 40'000; ++i) wanted += static_cast<char>(i % 251);
+  guest.outgoing().clear();
+  guest.put(wanted);
+  const std::string sent = guest.outgoing();
+  EXPECT_GT(sent.size(), wanted.size());
+  std::string got;
+  std::array<char, 700> place{};
+  for (std::size_t at = 0; at < sent.size(); at += 1000) {
+    auto taken = host.take(std::string_view(sent).substr(at, 1000), place);
+    while (taken && *taken > 0) {
+      got.append(place.data(), *taken);
+      taken = host.take({}, place);
+    }
+    ASSERT_TRUE(taken) << taken.error().message;
+  }
+  EXPECT_EQ(got, wanted);
+  // A record that was changed on the way.
+  guest.outgoing().clear();
+  guest.put("more");
+  guest.outgoing().back() ^= 1;
+  EXPECT_FALSE(host.take(guest.outgoing(), place));
+  EXPECT_FALSE(host.take({}, place)) << "it stays over";
+}
+
 TEST(Credentials, TokensAreReadOrRefused) {
   const auto token = fresh_token(true).value();
   EXPECT_EQ(token.size(), 129U);
