@@ -272,6 +272,7 @@ Result<std::size_t> DataLink::receive_some(std::span<std::byte> payload) {
 
 std::size_t DataLink::deliver(std::span<std::byte> place) {
   const auto size = std::min(clear_.size() - clear_at_, place.size());
+  if (size == 0) return 0;
   std::memcpy(place.data(), clear_.data() + clear_at_, size);
   clear_at_ += size;
   return size;
