@@ -2,7 +2,7 @@
 import math
 import time
 
-from . import afar, mesh, secure
+from . import afar, secure
 from .leases import Lease, Pending, Unable
 from .line import log
 from .mesh import Mesh
@@ -21,9 +21,10 @@ class AllReduce:
         self._settle(form["sample"])
         if form["rank"] == form["source"]:
             self._make_state(form)
-        if not mesh.available():
-            raise Unable("this torch has no gloo: workers cannot add up gradients among themselves; use 'servers'")
-        self._mesh = Mesh(form, self._host, secure.split_token(self._token)[0], self._line.mail)
+        token = self._token
+        if self.terms.get("private_network"):
+            token = secure.split_token(token)[0].decode()
+        self._mesh = Mesh(form, self._host, token, self._line.mail)
         self._line.say("reachable", formation=form["formation"], address=self._mesh.word())
 
     def _make_state(self, form):
@@ -177,7 +178,7 @@ class AllReduce:
             later.append((kind, value))
             if kind != "message" or own.form["formation"] <= self._ended_up_to:
                 self._held.extendleft(reversed(later))
-                # What hangs may still write to the piece that is exchanged.
+                # What is being ended may still write to the piece that is exchanged.
                 self.trainer.new_exchange()
                 self._leave_formation()
                 return "the formation is over"

@@ -1,35 +1,36 @@
-"""Workers that add up their gradients among themselves: a gloo group of torch's own for each formation. Gloo finds its
-peers through a store that rank 0 serves; whoever asks it must know the run's secret."""
-import ctypes
-import datetime
+"""Workers that add up their gradients among themselves: a connection between each two of a formation, as src/train/mesh.cpp
+makes them. docs/protocol.md#between-workers"""
+import collections
 import queue
 import socket
 import threading
 
-import torch
-import torch.distributed as dist
-
 from . import reach, secure
-from .frames import FrameReader, ProtocolError, encoded
+from .shards import HELLO, WELCOME, HEADER, header
+from .traffic import HANDED, Traffic, add_up
 
-_PATIENCE_S = 60.0  # of an exchange nobody ends; the controller is faster
-_CONNECT_S = 5.0
+_PATIENCE_S = 60.0  # with a peer that is connected to; the controller is faster
+_PROOF_S = 5.0  # for a guest to prove that it is no stranger
+_MOST_STRANGERS = 64  # that may do so at a time; the oldest makes room
+_WORD = "script "  # before the address: mayfly's own workers hand over another state
 
 
-def available():
-    return dist.is_available() and hasattr(dist.distributed_c10d, "ProcessGroupGloo")
+def opens(rank, other):
+    """Of each pair one opens the connection."""
+    return (rank < other) == ((rank + other) % 2 == 0)
 
 
-class StoreServer:
-    """Words by key, for the members of one formation."""
+class _Door:
+    """Lets in whom the formation awaits."""
 
-    def __init__(self, host, secret):
-        self._secret = secret
-        self._words, self._changed, self._over = {}, threading.Condition(), False
-        self._socks = []
+    def __init__(self, form, host, token):
+        self._form, self._token = form, token
+        self._changed, self._over = threading.Condition(), False
+        self._socks = {}
+        self._strangers = collections.deque()
         self._listener = socket.create_server((host, 0))
-        self.port = self._listener.getsockname()[1]
-        threading.Thread(target=self._accept, daemon=True).start()
+        self.address = "%s:%d" % (host, self._listener.getsockname()[1])
+        threading.Thread(target=self._accept, name="mayfly-door", daemon=True).start()
 
     def _accept(self):
         while True:
@@ -37,117 +38,108 @@ class StoreServer:
                 sock, _ = self._listener.accept()
             except OSError:
                 return
-            self._socks.append(sock)
-            threading.Thread(target=self._serve, args=(sock,), daemon=True).start()
+            with self._changed:
+                if len(self._strangers) >= _MOST_STRANGERS:
+                    secure.shut(self._strangers.popleft())
+                self._strangers.append(sock)
+            threading.Thread(target=self._meet, args=(sock,), daemon=True).start()
 
-    def _serve(self, sock):
+    def _meet(self, sock):
+        guest = None
         try:
-            sock.settimeout(_CONNECT_S)
-            secure.receive_guest(sock, self._secret)
-            sock.settimeout(None)
-            reader = FrameReader()
-            while True:
-                data = sock.recv(1 << 16)
-                if not data:
-                    return
-                for message in reader.feed(data):
-                    sock.sendall(encoded(self._answer(message)))
-        except (OSError, ProtocolError, KeyError, ValueError):
+            sock.settimeout(_PROOF_S)
+            # TLS takes its descriptor away from a socket: this one stays for who ends it from elsewhere.
+            guest = secure.received(sock.dup(), self._token)
+            if self._seat(guest):
+                guest = None
+        except OSError:
             pass
         finally:
+            with self._changed:
+                if sock in self._strangers:
+                    self._strangers.remove(sock)
             sock.close()
+            if guest is not None:
+                guest.close()
 
-    def _answer(self, message):
+    def _seat(self, guest):
+        form = self._form
+        word = secure.receive_exactly(guest, HEADER.size)
+        rank = HEADER.unpack(word)[3]
+        awaited = 0 <= rank < form["size"] and opens(rank, form["rank"])
+        if not awaited or word != _greeting(HELLO, form, rank, form["rank"]):
+            return False
+        guest.sendall(_greeting(WELCOME, form, form["rank"], rank))
         with self._changed:
-            if message["message"] == "set":
-                self._words[message["key"]] = message["value"]
-                self._changed.notify_all()
-            elif message["message"] == "add":
-                value = int(self._words.get(message["key"], "0")) + int(message["value"])
-                self._words[message["key"]] = str(value)
-                return {"message": "word", "value": str(value)}
-            else:
-                self._changed.wait_for(lambda: self._over or message["key"] in self._words)
-                if self._over:
-                    raise ValueError("the formation is over")
-            return {"message": "word", "value": self._words[message["key"]]}
+            if self._over or rank in self._socks:
+                return False
+            self._socks[rank] = guest
+            self._changed.notify_all()
+        return True
+
+    def visit(self, rank, address):
+        form = self._form
+        sock = secure.connected(secure.address_of(address), self._token, _PATIENCE_S)
+        with self._changed:
+            self._socks[rank] = sock
+            if self._over:
+                raise ConnectionError("the formation is over")
+        sock.sendall(_greeting(HELLO, form, form["rank"], rank))
+        if secure.receive_exactly(sock, HEADER.size) != _greeting(WELCOME, form, rank, form["rank"]):
+            raise ConnectionError("%s: another rank answers, want %d" % (address, rank))
+
+    def all(self):
+        """Sockets by rank, once all are there."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._over or len(self._socks) == self._form["size"] - 1)
+            if self._over:
+                raise ConnectionError("the formation is over")
+            return dict(self._socks)
 
     def close(self):
+        """Ends all that waits for the others, in whatever thread."""
         with self._changed:
             self._over = True
             self._changed.notify_all()
+            for sock in (*self._socks.values(), *self._strangers):
+                secure.shut(sock)
         secure.shut(self._listener)
         self._listener.close()
-        for sock in self._socks:
-            secure.shut(sock)
+
+    def forget(self):
+        """After close(), when nobody waits in them any more."""
+        with self._changed:
+            for sock in self._socks.values():
+                sock.close()
 
 
-class _Store(dist.Store):
-    """The other side, as torch wants it. Calls come from the thread that makes the group, one at a time."""
-
-    def __init__(self, address, secret):
-        super().__init__()
-        self.sock = socket.create_connection(address, timeout=_CONNECT_S)
-        try:
-            secure.greet(self.sock, secret)
-        except OSError:
-            self.sock.close()
-            raise
-        self.sock.settimeout(_PATIENCE_S)
-        self._reader = FrameReader()
-
-    def _ask(self, message, key, value=""):
-        self.sock.sendall(encoded({"message": message, "key": key, "value": value}))
-        while True:
-            data = self.sock.recv(1 << 16)
-            if not data:
-                raise RuntimeError("the formation's store is gone")
-            answers = self._reader.feed(data)
-            if answers:
-                return answers[0]["value"]
-
-    def set(self, key, value):
-        self._ask("set", key, (value.encode() if isinstance(value, str) else bytes(value)).hex())
-
-    def get(self, key):
-        return bytes.fromhex(self._ask("get", key))
-
-    def wait(self, keys, timeout=None):
-        for key in keys:
-            self._ask("get", key)
-
-    def add(self, key, amount):
-        return int(self._ask("add", key, str(amount)))
+def _greeting(kind, form, rank, other):
+    return header(kind, form["formation"], rank, other, form["size"])
 
 
 class Mesh:
     """One formation. Work is done in a thread of its own, in order; what came of it goes to `mail` as ("mesh", (this
-    mesh, name, result, error)). A mesh that hangs is left behind: its thread and its group stay until the process ends."""
+    mesh, name, result, error)). Where it waits for others, leave() ends that."""
 
-    def __init__(self, form, host, secret, mail):
-        self.form, self._host, self._secret, self._mail = form, host, secret, mail
+    def __init__(self, form, host, token, mail):
+        self.form, self._mail = form, mail
         self.over = False
-        self._group, self._store, self._busy = None, None, False
-        self._server = StoreServer(host, secret) if form["rank"] == 0 else None
-        self._doorstep = reach.Doorstep()
+        self._door = _Door(form, host, token)
+        self._traffic, self._number, self._busy = None, 0, False
         self.unreached = []  # addresses that do not answer
         self._work = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="mayfly-mesh", daemon=True)
         self._thread.start()
 
     def word(self):
-        """Where the others reach it, and what it speaks."""
-        return "torch %s gloo %s:%d" % (torch.__version__, self._host,
-                                         self._server.port if self._server else self._doorstep.port)
+        """Where the others reach it."""
+        return _WORD + self._door.address
 
     def stranger(self, addresses):
         """Why these do not fit together; None where they do. Whoever holds the state decides what is spoken."""
-        versions = [address.rpartition(" gloo ")[0] for address in addresses]
-        own, wanted = versions[self.form["rank"]], versions[self.form["source"]]
-        if own == wanted:
+        if addresses[self.form["source"]].startswith(_WORD):
             return None
-        return "all-reduce wants equal versions of torch: this worker has %s, the others %s; with a 'servers' block any " \
-               "will do" % (own, wanted or "mayfly's own workers")
+        return "scripts and mayfly's own workers add up gradients only among themselves; with a 'servers' block they mix"
 
     def do(self, name, function, *arguments):
         self._work.put((name, function, arguments))
@@ -156,35 +148,26 @@ class Mesh:
         while True:
             name, function, arguments = self._work.get()
             if function is None:
-                self._group = None
-                if self._store is not None:
-                    self._store.sock.close()
+                self._door.forget()
                 return
             result, error = None, None
             self._busy = True
             try:
                 result = function(*arguments)
-            except (RuntimeError, OSError, ProtocolError, ValueError) as failure:
+            except (RuntimeError, OSError, ValueError, MemoryError, OverflowError) as failure:
                 error = str(failure) or type(failure).__name__
+                self._door.close()  # nobody is to wait for this worker
             self._busy = False
             self._mail.put(("mesh", (self, name, result, error)))
 
     def leave(self):
-        """From the worker's thread. Whatever hangs in it does not concern anybody any more."""
+        """From the worker's thread. What is under way in the mesh's ends with an error."""
         if self.over:
             return
         self.over = True
         self._work.put(("", None, ()))
-        if self._store is not None:
-            secure.shut(self._store.sock)
-        if self._server is not None:
-            self._server.close()
-        self._doorstep.close()
-        if self._group is not None and self._busy:
-            # Taking a group apart waits for what hangs in it, and so would the end of the process.
-            ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._group))
+        self._door.close()
         if not self._busy:
-            # Python cannot end well while a thread takes a group apart.
             self._thread.join(1.0)
 
     # In the mesh's thread.
@@ -194,19 +177,21 @@ class Mesh:
         if form["size"] == 1:
             return
         with reach.Watch(self._others(addresses), self._missed):
-            group = self._joined(addresses)
-        if self.over:
-            ctypes.pythonapi.Py_IncRef(ctypes.py_object(group))
-            raise RuntimeError("the formation is over")
-        self._group = group
-        reach.limit_silence_of_all()
+            for rank in ((form["rank"] + step) % form["size"] for step in range(1, form["size"])):
+                if opens(form["rank"], rank):
+                    self._door.visit(rank, addresses[rank][len(_WORD):])
+            socks = self._door.all()
+        for sock in socks.values():
+            reach.limit_silence(sock)
+            sock.setblocking(False)
+        self._traffic = Traffic(socks)
 
     def _others(self, addresses):
         return {address: address.rpartition(" ")[2] for rank, address in enumerate(addresses)
                 if rank != self.form["rank"]}
 
     def _missed(self, addresses):
-        """In a watch's thread: the worker is told at once, and what hangs is left behind."""
+        """In a watch's thread: the worker is told at once, and what waits is ended."""
         self.unreached = addresses
         self._mail.put(("mesh", (self, "met", None, "others do not answer")))
 
@@ -214,32 +199,31 @@ class Mesh:
         """Which of the others do not answer; waits for them."""
         return reach.missing(self._others(addresses))
 
-    def _joined(self, addresses):
-        form = self.form
-        self._store = _Store(secure.address_of(addresses[0].rpartition(" ")[2]), self._secret)
-        gloo = dist.distributed_c10d.ProcessGroupGloo
-        options = gloo._Options()
-        options._devices = [gloo.create_device(hostname=self._host)]
-        options._timeout = datetime.timedelta(seconds=_PATIENCE_S)
-        options._threads = 1
-        return gloo(self._store, form["rank"], form["size"], options)
+    def _header(self, count):
+        return header(HANDED, self.form["formation"], self._number, 0, count)
 
     def hand_over(self, data, receivers):
         """The source has the bytes; each receiver gets them. Returns them, or None where this is neither."""
-        form = self.form
+        form, result = self.form, None
         if form["rank"] == form["source"]:
             for rank in receivers:
-                piece = torch.frombuffer(bytearray(data), dtype=torch.uint8)
-                self._group.send([torch.tensor([piece.numel()])], rank, 0).wait()
-                self._group.send([piece], rank, 1).wait()
-        if form["rank"] not in receivers:
-            return None
-        size = torch.zeros(1, dtype=torch.int64)
-        self._group.recv([size], form["source"], 0).wait()
-        piece = torch.empty(int(size), dtype=torch.uint8)
-        self._group.recv([piece], form["source"], 1).wait()
-        return piece.numpy().tobytes()
+                self._traffic.send(rank, self._header(8), len(data).to_bytes(8, "little"), self._header(len(data)), data)
+            if receivers:
+                self._traffic.finish()
+        elif form["rank"] in receivers:
+            size = bytearray(8)
+            self._traffic.expect(form["source"], self._header(8))
+            self._traffic.receive(form["source"], size)
+            self._traffic.hear_all()
+            result = bytearray(int.from_bytes(size, "little"))
+            self._traffic.expect(form["source"], self._header(len(result)))
+            self._traffic.receive(form["source"], result)
+            self._traffic.hear_all()
+        self._number += 1
+        return bytes(result) if result is not None else None
 
     def add_up(self, tensor):
-        if self.form["size"] > 1:
-            self._group.allreduce([tensor]).wait()
+        form = self.form
+        if form["size"] > 1:
+            add_up(self._traffic, form["rank"], form["size"], form["formation"], self._number, tensor.numpy())
+            self._number += 1

@@ -1,7 +1,6 @@
 """Whether packets get through: told apart from slow, frozen or ended processes, whose machines answer all the same. As
 src/train/reach.cpp does it."""
 import errno
-import os
 import select
 import socket
 import threading
@@ -66,35 +65,9 @@ class Watch:
             self._missed(found)
 
 
-class Doorstep:
-    """A port at which nobody listens: whoever tries it is refused at once, and so knows that it can be reached."""
-
-    def __init__(self):
-        self._sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-        self._sock.bind(("", 0))
-        self.port = self._sock.getsockname()[1]
-
-    def close(self):
-        self._sock.close()
-
-
 def limit_silence(sock):
     """A connection whose other machine does not answer any more ends within seconds."""
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for option, value in ((socket.TCP_KEEPIDLE, 1), (socket.TCP_KEEPINTVL, 1), (socket.TCP_KEEPCNT, 3),
                           (socket.TCP_USER_TIMEOUT, 4000)):
         sock.setsockopt(socket.IPPROTO_TCP, option, value)
-
-
-def limit_silence_of_all():
-    """The same for all of this process, also those that a library keeps to itself."""
-    for name in os.listdir("/proc/self/fd"):
-        try:
-            copy = socket.socket(fileno=os.dup(int(name)))
-        except (OSError, ValueError):  # no socket
-            continue
-        try:
-            if copy.proto == socket.IPPROTO_TCP:
-                limit_silence(copy)
-        finally:
-            copy.close()

@@ -1,11 +1,14 @@
 """How a connection begins: both sides prove that they know the run's secret. docs/protocol.md#strangers"""
+import functools
 import hashlib
 import hmac
 import os
 import socket
 import ssl
 
-PROTOCOL = 7
+from . import certificate
+
+PROTOCOL = 8
 MAGIC = b"MAYFLY3\n"
 _RANDOM = 32
 
@@ -91,6 +94,32 @@ def connected(address, token, patience_s):
         if fingerprint:
             sock = _wrapped(sock, fingerprint)
         greet(sock, secret)
+    except BaseException:
+        sock.close()
+        raise
+    return sock
+
+
+@functools.lru_cache(maxsize=1)
+def _host_context(secret):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    context.num_tickets = 0
+    with open(os.memfd_create("certificate", os.MFD_CLOEXEC), "wb", buffering=0) as file:
+        file.write(certificate.pem(secret))
+        context.load_cert_chain("/proc/self/fd/%d" % file.fileno())
+    return context
+
+
+def received(sock, token):
+    """A socket that came to this process, once its guest has proven that it knows the secret. Blocks for the socket's own
+    patience between two words; closes it where that fails."""
+    secret, fingerprint = split_token(token)
+    try:
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if fingerprint:
+            sock = _host_context(secret).wrap_socket(sock, server_side=True)
+        receive_guest(sock, secret)
     except BaseException:
         sock.close()
         raise

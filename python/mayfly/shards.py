@@ -6,14 +6,14 @@ import torch
 
 from . import reach, secure
 
-_HEADER = struct.Struct("<4sIqqQQ")
+HEADER = struct.Struct("<4sIqqQQ")
 _MAGIC = b"MYF1"
 HELLO, WELCOME, PUSH, STAGED, PULL, WEIGHTS = 1, 2, 3, 4, 5, 6
 _CONNECT_S = 5.0
 
 
 def header(kind, formation, number=0, first=0, count=0):
-    return _HEADER.pack(_MAGIC, kind, formation, number, first, count)
+    return HEADER.pack(_MAGIC, kind, formation, number, first, count)
 
 
 def shard_range(size, shard, shards):
@@ -40,8 +40,8 @@ class _Server:
 
     def expect(self, kind):
         """(number, first, count) of the next header."""
-        magic, seen, formation, number, first, count = _HEADER.unpack(
-            secure.receive_exactly(self.sock, _HEADER.size))
+        magic, seen, formation, number, first, count = HEADER.unpack(
+            secure.receive_exactly(self.sock, HEADER.size))
         if magic != _MAGIC or seen != kind or formation != self._formation:
             raise ConnectionError("%s: said %d of formation %d, want %d of %d" % (self.address, seen, formation, kind,
                                                                                  self._formation))

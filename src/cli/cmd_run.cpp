@@ -228,15 +228,14 @@ void add_run(CLI::App& program, int& code) {
       "as the job file says, else in the run's folder)");
   verb->add_option("--catalog", flags.catalog, "catalogue files or names, separated by commas, for prices");
   verb->add_option("--interface", flags.interface,
-                   "network interface to listen on; beyond 'lo' connections to the controller and to servers are "
-                   "encrypted")
+                   "network interface to listen on; beyond 'lo' connections are encrypted")
       ->capture_default_str();
   verb->add_option("--port", flags.port, "to listen on (default: any that is free)");
   verb->add_option("--advertise", flags.advertise,
                    "HOST[:PORT] where workers reach the controller, if that is not where it listens");
   verb->add_flag("--private-network", flags.private_network,
-                 "only machines of yours reach that network: workers may send each other gradients, which travel "
-                 "without encryption or proof of who sends them");
+                 "only machines of yours reach that network: what workers without servers send each other is not "
+                 "encrypted there, which is faster");
   verb->add_flag("--trust", flags.trust,
                  "load a TorchScript model that belongs to another user: it is a program and may do what you may");
   verb->add_option(

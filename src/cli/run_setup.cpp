@@ -427,12 +427,7 @@ Result<std::variant<std::unique_ptr<RunSetup>, NoPlan>> set_up(const RunFlags& f
   inputs.interface = flags.interface;
   const auto address = address_of(flags.interface);
   if (!address) return unexpected(address.error());
-  if (flags.interface != "lo" && !flags.private_network && inputs.servers.count == 0)
-    return fail(
-        "--interface {}: without servers gradients travel between workers unencrypted, and nobody proves who sends "
-        "them; "
-        "say --private-network if only you can reach that network",
-        flags.interface);
+  inputs.private_network = flags.private_network;
   inputs.address = *address;
   if (const auto listens = listen_as(flags, inputs); !listens) return unexpected(listens.error());
   if (const auto set = set_engine(flags, *setup); !set) return unexpected(set.error());

@@ -65,6 +65,7 @@ struct RunInputs {
   int port = 0;                          ///< 0: any that is free
   std::string advertise{};               ///< HOST or HOST:PORT where workers reach it; empty: where it listens
   std::string interface = "lo";          ///< and each other
+  bool private_network = false;          ///< what workers say to each other there needs no encryption
   const Job* job = nullptr;              ///< shapes and costs; outlives the run
   const Profile* profile = nullptr;      ///< where there is one; outlives the run
   std::optional<Emulation> emulation{};  ///< roles are held back by it; what was promised is stretched already

@@ -58,7 +58,8 @@ Result<Welcome> Session::hello(Seconds now, const Hello& hello) {
                  .seed = static_cast<std::int64_t>(train_.seed),
                  .sum = train_.sum,
                  .clip = train_.clip,
-                 .network = describes ? (std::filesystem::path(checkpoints()) / kNetworkFile).string() : ""};
+                 .network = describes ? (std::filesystem::path(checkpoints()) / kNetworkFile).string() : "",
+                 .private_network = inputs_.private_network};
 }
 
 void Session::connected(Seconds now, WorkerId worker, const Hello& hello) {

@@ -17,6 +17,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <utility>
 
 #include "base/text.h"
 #include "train/reach.h"
@@ -56,9 +57,28 @@ std::string_view text_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
+std::span<char> chars_of(std::span<std::byte> bytes) { return {reinterpret_cast<char*>(bytes.data()), bytes.size()}; }
+
+msghdr message_of(std::span<iovec> parts) {
+  return {.msg_name = nullptr,
+          .msg_namelen = 0,
+          .msg_iov = parts.data(),
+          .msg_iovlen = parts.size(),
+          .msg_control = nullptr,
+          .msg_controllen = 0,
+          .msg_flags = 0};
+}
+
+std::array<iovec, 2> vector_of(std::span<const std::byte> first, std::span<const std::byte> second) {
+  return {iovec{const_cast<std::byte*>(first.data()), first.size()},
+          iovec{const_cast<std::byte*>(second.data()), second.size()}};
+}
+
 /// What the system takes without waiting.
-Result<std::size_t> send_now(int socket, std::span<const std::byte> bytes) {
-  const auto sent = ::send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+Result<std::size_t> send_now(int socket, std::span<const std::byte> first, std::span<const std::byte> second = {}) {
+  auto parts = vector_of(first, second);
+  const auto message = message_of(parts);
+  const auto sent = ::sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
   if (sent >= 0) return static_cast<std::size_t>(sent);
   if (errno == EAGAIN || errno == EINTR) return std::size_t{0};
   return fail("send: {}", std::strerror(errno));
@@ -148,15 +168,8 @@ Result<void> DataLink::flush() {
 
 Result<void> DataLink::send_all(std::span<const std::byte> first, std::span<const std::byte> second) {
   while (!first.empty() || !second.empty()) {
-    std::array<iovec, 2> parts = {iovec{const_cast<std::byte*>(first.data()), first.size()},
-                                  iovec{const_cast<std::byte*>(second.data()), second.size()}};
-    const msghdr message{.msg_name = nullptr,
-                         .msg_namelen = 0,
-                         .msg_iov = parts.data(),
-                         .msg_iovlen = parts.size(),
-                         .msg_control = nullptr,
-                         .msg_controllen = 0,
-                         .msg_flags = 0};
+    auto parts = vector_of(first, second);
+    const auto message = message_of(parts);
     const auto sent = ::sendmsg(socket_, &message, MSG_NOSIGNAL);
     if (sent < 0 && errno == EINTR) continue;
     if (sent < 0) return fail("send: {}", std::strerror(errno));
@@ -185,14 +198,21 @@ Result<void> DataLink::send(const DataHeader& header, std::span<const std::byte>
   return sent;
 }
 
-Result<std::size_t> DataLink::send_some(std::span<const std::byte> payload) {
-  if (network_) payload = payload.first(std::min(payload.size(), Lane::kChunk));
-  if (channel_.plain()) return send_now(socket_, payload);
+Result<std::size_t> DataLink::send_some(std::span<const std::byte> payload) { return send_some(payload, {}); }
+
+Result<std::size_t> DataLink::send_some(std::span<const std::byte> first, std::span<const std::byte> second) {
+  const auto shorten = [&](std::size_t most) {
+    first = first.first(std::min(first.size(), most));
+    second = second.first(std::min(second.size(), most - first.size()));
+  };
+  if (network_) shorten(Lane::kChunk);
+  if (channel_.plain()) return send_now(socket_, first, second);
   auto& sealed = channel_.outgoing();
   std::size_t taken = 0;
   if (sealed.empty()) {
-    taken = std::min(payload.size(), kSealed);
-    channel_.put(text_of(payload.first(taken)));
+    shorten(kSealed);
+    for (const auto part : {first, second}) channel_.put(text_of(part));
+    taken = first.size() + second.size();
   }
   auto sent = send_now(socket_, std::as_bytes(std::span(sealed)));
   if (!sent) return sent;
@@ -216,23 +236,20 @@ Result<std::size_t> DataLink::unsent() {
 Result<std::size_t> DataLink::receive_sealed(std::span<std::byte> payload) {
   if (auto sent = flush(); !sent) return unexpected(sent.error());
   std::size_t received = 0;
-  const auto deliver = [&](std::string_view clear) {
-    const auto size = std::min(clear.size(), payload.size() - received);
-    std::memcpy(payload.data() + received, clear.data(), size);
-    received += size;
-    return clear.substr(size);
-  };
-  clear_ = std::string(deliver(clear_));
+  received += deliver(payload);
   std::array<char, kSealed> buffer;
+  std::string_view sealed;
   while (received < payload.size()) {
+    const auto opened = channel_.take(std::exchange(sealed, {}), chars_of(payload.subspan(received)));
+    if (!opened) return unexpected(opened.error());
+    received += *opened;
+    if (*opened > 0) continue;
     const auto more = ::recv(socket_, buffer.data(), buffer.size(), 0);
     if (more < 0 && errno == EINTR) continue;
     if (more < 0) return fail("receive: {}", errno == EAGAIN ? "silence" : std::strerror(errno));
     if (more == 0) break;
     if (network_) network_->in.pass(static_cast<std::size_t>(more));
-    const auto clear = channel_.take({buffer.data(), static_cast<std::size_t>(more)});
-    if (!clear) return unexpected(clear.error());
-    clear_ = deliver(*clear);
+    sealed = {buffer.data(), static_cast<std::size_t>(more)};
   }
   return received;
 }
@@ -251,6 +268,47 @@ Result<std::size_t> DataLink::receive_some(std::span<std::byte> payload) {
     if (network_) network_->in.pass(static_cast<std::size_t>(more));
   }
   return received;
+}
+
+std::size_t DataLink::deliver(std::span<std::byte> place) {
+  const auto size = std::min(clear_.size() - clear_at_, place.size());
+  if (size == 0) return 0;
+  std::memcpy(place.data(), clear_.data() + clear_at_, size);
+  clear_at_ += size;
+  return size;
+}
+
+Result<std::size_t> DataLink::receive_now(std::span<std::byte> first, std::span<std::byte> second) {
+  const auto taken = [](int socket, std::span<iovec> parts) -> Result<std::size_t> {
+    auto message = message_of(parts);
+    const auto size = ::recvmsg(socket, &message, MSG_DONTWAIT);
+    if (size > 0) return static_cast<std::size_t>(size);
+    if (size == 0) return fail("the connection was closed");
+    if (errno == EAGAIN || errno == EINTR) return std::size_t{0};
+    return fail("receive: {}", std::strerror(errno));
+  };
+  if (channel_.plain()) {
+    auto parts = vector_of(first, second);
+    return taken(socket_, parts);
+  }
+  std::array<char, kSealed> buffer;
+  std::string_view sealed;
+  while (true) {
+    std::size_t received = 0;
+    for (auto part : {first, second}) {
+      const auto held = deliver(part);
+      const auto opened = channel_.take(std::exchange(sealed, {}), chars_of(part.subspan(held)));
+      if (!opened) return opened;
+      received += held + *opened;
+      if (held + *opened < part.size()) break;
+    }
+    if (received > 0) return received;
+    // A part of what is encrypted brings nothing to read yet.
+    iovec part{.iov_base = buffer.data(), .iov_len = buffer.size()};
+    const auto more = taken(socket_, std::span(&part, 1));
+    if (!more || *more == 0) return more;
+    sealed = {buffer.data(), *more};
+  }
 }
 
 Result<void> DataLink::receive_into(std::span<std::byte> payload) {

@@ -1,288 +1,238 @@
 #include "train/mesh.h"
 
-#include <arpa/inet.h>
-#include <gloo/allreduce.h>
-#include <gloo/context.h>
-#include <gloo/math.h>
-#include <gloo/transport/context.h>
-#include <gloo/transport/tcp/address.h>
-#include <gloo/transport/tcp/device.h>
-#include <sys/socket.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
-#include <cerrno>
-#include <chrono>
+#include <condition_variable>
+#include <map>
 #include <mutex>
-#include <thread>
+#include <optional>
 #include <utility>
 
-#include "base/text.h"
-#include "train/endable_pairs.h"
-#include "train/reach.h"
-
-// gloo asks each new connection for its peer in a thread where its own exception ends the process, and there is none to
-// name where the peer has gone again already. Called from libgloo in place of the system's: answers with no address
-// then, and gloo finds the end of the connection when it reads.
-extern "C" int getpeername(int descriptor, sockaddr* __restrict address, socklen_t* __restrict size) noexcept {
-  const socklen_t room = *size;
-  if (::syscall(SYS_getpeername, descriptor, address, size) == 0) return 0;
-  if (errno != ENOTCONN || room < sizeof(sockaddr_in)) return -1;
-  int listens = 0;
-  socklen_t listens_size = sizeof listens;
-  ::getsockopt(descriptor, SOL_SOCKET, SO_ACCEPTCONN, &listens, &listens_size);
-  if (listens != 0) {
-    errno = ENOTCONN;
-    return -1;
-  }
-  *reinterpret_cast<sockaddr_in*>(address) = {.sin_family = AF_INET, .sin_port = 0, .sin_addr = {0}, .sin_zero = {}};
-  *size = sizeof(sockaddr_in);
-  return 0;
-}
+#include "train/add_up.h"
+#include "train/data_link.h"
+#include "train/reception.h"
+#include "train/traffic.h"
+#include "wire/interface.h"
 
 namespace mayfly {
 namespace {
 
-namespace tcp = gloo::transport::tcp;
+using Kind = DataHeader::Kind;
 
-/// gloo's own patience is no help: a slow peer is not a dead one. Who is lost the controller says, and abort() ends the
-/// waiting.
-constexpr std::chrono::hours kPatience{24};
+/// A slow peer is not a dead one. Who is lost the controller says, and abort() ends the waiting.
+constexpr Seconds kUntilAborted{24 * 3600.0};
+/// For a guest that is let in to say where it belongs.
+constexpr Seconds kFirstWord{5};
 
-/// What gloo's algorithms take; gloo would connect it through a key-value store, where waiting cannot be ended.
-class Connected : public gloo::Context {
- public:
-  Connected(int own_rank, int all, std::shared_ptr<gloo::transport::Device> device,
-            std::shared_ptr<gloo::transport::Context> pairs)
-      : gloo::Context(own_rank, all) {
-    device_ = std::move(device);
-    transportContext_ = std::move(pairs);
-    setTimeout(kPatience);
-  }
-};
-
-/// Runs what may throw: gloo does for everything that goes wrong.
-template <class Work>
-Result<void> guarded(const char* what, Work work) {
-  try {
-    work();
-    return {};
-  } catch (const std::exception& error) {
-    std::string_view reason = error.what();
-    // "[.../pair.cc:598] Connection closed by peer": the place in gloo's source helps no reader.
-    if (const auto end = reason.find("] "); reason.starts_with("[") && end != reason.npos)
-      reason.remove_prefix(end + 2);
-    return fail("{}: {}", what, reason);
-  }
+/// The first word of `rank` to `other`, and the answer with the ranks the other way round.
+DataHeader greeting(Kind kind, const Mesh::Place& place, int rank, int other) {
+  return {.kind = kind,
+          .formation = place.formation,
+          .number = rank,
+          .first = static_cast<std::uint64_t>(other),
+          .count = static_cast<std::uint64_t>(place.size)};
 }
 
-sockaddr_in socket_of(const gloo::transport::Address& address) {
-  const tcp::Address copy(dynamic_cast<const tcp::Address&>(address));  // gloo's thread may be at it: copying locks
-  return reinterpret_cast<const sockaddr_in&>(copy.getSockaddr());
-}
-
-/// Where the worker of this word awaits `rank`.
-Result<sockaddr_in> door(const std::string& word, int rank, int size) {
-  const auto colon = word.rfind(':');
-  sockaddr_in socket{};
-  socket.sin_family = AF_INET;
-  if (colon == word.npos || ::inet_pton(AF_INET, word.substr(0, colon).c_str(), &socket.sin_addr) != 1)
-    return fail("'{}' is no place of a peer", word.substr(0, 60));
-  const auto ports = split(std::string_view(word).substr(colon + 1), ',');
-  const auto port = ports.size() == static_cast<std::size_t>(size) ? parse_integer(ports[rank]) : std::nullopt;
-  if (!port || *port < 1 || *port > 65535) return fail("'{}' has no door for rank {}", word.substr(0, 60), rank);
-  socket.sin_port = htons(static_cast<std::uint16_t>(*port));
-  return socket;
-}
+/// Of each pair one opens the connection, and each rank opens about half of its own.
+bool opens(int rank, int other) { return (rank < other) == ((rank + other) % 2 == 0); }
 
 }  // namespace
 
 struct NetworkDevice::Parts {
-  std::shared_ptr<gloo::transport::Device> device{};
-  Doorstep doorstep{};
+  Result<void> attend(Guest& guest);
+
+  Credentials credentials{};
+  std::mutex mutex{};
+  std::map<std::int64_t, Mesh::Parts*> meshes{};  ///< those that let others in, by formation
+  std::unique_ptr<Reception> reception{};         ///< whose threads use all of the above
 };
+
+struct Mesh::Parts {
+  Parts(NetworkDevice::Parts& its_network, Place its_place)
+      : network(its_network), place(its_place), links(static_cast<std::size_t>(its_place.size)) {}
+
+  bool awaits(const DataHeader& hello) const;
+  /// From the door's threads. Whether it is still wanted.
+  bool arrive(const DataHeader& hello, const std::shared_ptr<DataLink>& link);
+  Result<void> visit(int rank, const std::string& address);
+  Result<void> await_visitors();
+  Result<std::vector<std::string>> places_of(std::span<const std::string> words) const;
+  template <class T>
+  Result<void> sum(std::span<T> values);
+  void end();
+  /// After a failure no other worker must wait for this one.
+  Result<void> settled(Result<void> result);
+
+  NetworkDevice::Parts& network;
+  const Place place;
+  std::optional<Traffic> traffic{};  ///< once all stand
+  std::int64_t number = 0;           ///< of the next exchange
+  std::vector<std::byte> room{};
+
+  std::mutex mutex{};
+  std::condition_variable arrived{};
+  bool over = false;
+  std::vector<std::shared_ptr<DataLink>> links;  ///< by rank; none at its own
+};
+
+Result<void> NetworkDevice::Parts::attend(Guest& guest) {
+  guest.link.limit_silence(kFirstWord);
+  const auto heard = guest.link.receive();
+  if (!heard) return unexpected(heard.error());
+  if (!*heard) return fail("said nothing");
+  guest.link.limit_silence(std::nullopt);
+  const DataHeader& hello = **heard;
+  const auto mesh = [&]() -> Mesh::Parts* {
+    const auto found = meshes.find(hello.formation);
+    return found != meshes.end() && found->second->awaits(hello) ? found->second : nullptr;
+  };
+  std::optional<DataHeader> welcome;
+  {
+    const std::lock_guard lock(mutex);
+    if (auto* const host = mesh())
+      welcome = greeting(Kind::welcome, host->place, host->place.rank, static_cast<int>(hello.number));
+  }
+  if (!welcome) return fail("no rank {} of formation {} is awaited here", hello.number, hello.formation);
+  // Before others may write to the link.
+  if (auto said = guest.link.send(*welcome); !said) return said;
+  const std::lock_guard lock(mutex);
+  auto* const host = mesh();
+  guest.stays = host != nullptr && host->arrive(hello, guest.own);
+  return {};
+}
 
 NetworkDevice::NetworkDevice(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 NetworkDevice::~NetworkDevice() = default;
 
-Result<std::unique_ptr<NetworkDevice>> NetworkDevice::open(const std::string& interface) {
+Result<std::unique_ptr<NetworkDevice>> NetworkDevice::open(const std::string& interface,
+                                                           const Credentials& credentials) {
+  const auto address = interface_address(interface);
+  if (!address) return unexpected(address.error());
   auto parts = std::make_unique<Parts>();
-  const auto opened = guarded("network interface", [&] {
-    tcp::attr attr;
-    attr.iface = interface;
-    attr.ai_family = AF_INET;
-    parts->device = tcp::CreateDevice(attr);
-  });
-  if (!opened) return fail("network interface '{}': {}", interface, opened.error().message);
+  parts->credentials = credentials;
+  auto reception = Reception::open({.address = *address, .credentials = credentials},
+                                   [door = parts.get()](Guest& guest) { return door->attend(guest); });
+  if (!reception) return unexpected(reception.error());
+  parts->reception = std::move(*reception);
   return std::unique_ptr<NetworkDevice>(new NetworkDevice(std::move(parts)));
 }
 
-// How waiting is ended: gloo's time limits are the same for slow and dead peers, so abort() ends the waits in its
-// buffers. While connections are being made there are none: closing the one pair that is waited for wakes its waiter.
-struct Mesh::Parts {
-  Place place{};
-  std::shared_ptr<gloo::transport::Context> pairs{};
-  std::shared_ptr<Connected> context{};
-  std::string word{};
-  std::uint32_t tag = 1;
-
-  std::shared_ptr<OpenBuffers> buffers = std::make_shared<OpenBuffers>();
-
-  std::mutex mutex{};
-  int awaited = -1;  ///< rank whose connection is being made; the mutex is its
-
-  template <class Do>
-  void each_peer(Do act) {
-    for (int rank = 0; rank < place.size; ++rank) {
-      if (rank != place.rank) act(rank);
-    }
-  }
-  std::string door_word(int doorstep);
-  void connect(std::span<const sockaddr_in> doors);
-  void greet();
-  template <class T>
-  Result<void> sum(std::span<T> values);
-  bool await(int rank);
-  /// Returns whether a thread was waiting for a connection to be made.
-  bool end();
-  /// After a failure no other worker must wait for this one.
-  Result<void> settled(Result<void> result);
-};
-
-std::string Mesh::Parts::door_word(int doorstep) {
-  std::array<char, INET_ADDRSTRLEN> host = {"127.0.0.1"};
-  std::string ports;
-  for (int rank = 0; rank < place.size; ++rank) {
-    int port = doorstep;
-    if (rank != place.rank) {
-      const sockaddr_in socket = socket_of(pairs->getPair(rank)->address());
-      ::inet_ntop(AF_INET, &socket.sin_addr, host.data(), host.size());
-      port = ntohs(socket.sin_port);
-    }
-    ports += fmt::format("{}{}", rank > 0 ? "," : "", port);
-  }
-  return std::string(host.data()) + ":" + ports;
+bool Mesh::Parts::awaits(const DataHeader& hello) const {
+  return hello.number >= 0 && hello.number < place.size && opens(static_cast<int>(hello.number), place.rank) &&
+         hello == greeting(Kind::hello, place, static_cast<int>(hello.number), place.rank);
 }
 
-bool Mesh::Parts::await(int rank) {
+bool Mesh::Parts::arrive(const DataHeader& hello, const std::shared_ptr<DataLink>& link) {
   const std::lock_guard lock(mutex);
-  awaited = buffers->over() ? -1 : rank;
-  return !buffers->over();
+  auto& seat = links[static_cast<std::size_t>(hello.number)];
+  if (over || seat) return false;
+  seat = link;
+  arrived.notify_all();
+  return true;
 }
 
-bool Mesh::Parts::end() {
-  const std::lock_guard lock(mutex);
-  buffers->end();
-  if (awaited >= 0) pairs->getPair(awaited)->close();
-  return awaited >= 0;
-}
-
-Result<void> Mesh::Parts::settled(Result<void> result) {
-  if (result && buffers->over()) result = fail("the formation is over");
+Result<void> Mesh::Parts::visit(int rank, const std::string& address) {
+  const auto link = std::make_shared<DataLink>(network.credentials, nullptr);
   {
     const std::lock_guard lock(mutex);
-    awaited = -1;
+    if (over) return fail("the formation is over");
+    links[static_cast<std::size_t>(rank)] = link;
   }
-  if (!result) {
-    end();
-    each_peer([&](int rank) { pairs->getPair(rank)->close(); });
-  }
-  return result;
+  if (auto met = link->connect(address, kUntilAborted); !met) return met;
+  if (auto said = link->send(greeting(Kind::hello, place, place.rank, rank)); !said) return said;
+  const auto welcome = link->expect(Kind::welcome, place.formation);
+  if (!welcome) return fail("{}: {}", address, welcome.error().message);
+  if (*welcome != greeting(Kind::welcome, place, rank, place.rank))
+    return fail("{}: rank {} of {} answers, want rank {} of {}", address, welcome->number, welcome->count, rank,
+                place.size);
+  return {};
 }
 
-void Mesh::Parts::connect(std::span<const sockaddr_in> doors) {
-  each_peer([&](int rank) {
-    const auto* socket = reinterpret_cast<const sockaddr*>(&doors[rank]);
-    if (await(rank)) pairs->getPair(rank)->connect(tcp::Address(socket, sizeof doors[rank]).bytes());
-  });
-  if (!await(-1)) throw std::runtime_error("the formation is over");
+Result<void> Mesh::Parts::await_visitors() {
+  std::unique_lock lock(mutex);
+  const auto missing = [&] { return std::ranges::count(links, nullptr) > 1; };
+  arrived.wait(lock, [&] { return over || !missing(); });
+  return {};
 }
 
-/// A port may have had another owner a moment ago, and a late worker knock at the wrong door.
-void Mesh::Parts::greet() {
-  using Greeting = std::array<std::int64_t, 3>;  // formation, from, to
-  std::vector<Greeting> own(place.size), theirs(place.size);
-  std::vector<std::unique_ptr<gloo::transport::UnboundBuffer>> sent, received;
-  each_peer([&](int rank) {
-    own[rank] = {place.formation, place.rank, rank};
-    sent.push_back(context->createUnboundBuffer(own[rank].data(), sizeof(Greeting)));
-    received.push_back(context->createUnboundBuffer(theirs[rank].data(), sizeof(Greeting)));
-    sent.back()->send(rank, 0);
-    received.back()->recv(rank, 0);
-  });
-  for (auto& buffer : received) buffer->waitRecv();
-  for (auto& buffer : sent) buffer->waitSend();
-  each_peer([&](int rank) {
-    if (theirs[rank] != Greeting{place.formation, rank, place.rank})
-      throw std::runtime_error(
-          fmt::format("rank {} of formation {} stands at the door of rank {}", theirs[rank][1], theirs[rank][0], rank));
-  });
+Result<std::vector<std::string>> Mesh::Parts::places_of(std::span<const std::string> words) const {
+  if (words.size() != links.size()) return fail("{} places of peers for a formation of {}", words.size(), place.size);
+  for (const auto& word : words) {
+    if (const auto fine = socket_address(word); !fine) return unexpected(fine.error());
+  }
+  return std::vector<std::string>(words.begin(), words.end());
 }
 
 template <class T>
 Result<void> Mesh::Parts::sum(std::span<T> values) {
-  if (place.size == 1 || values.empty()) return settled({});
-  return settled(guarded("exchange", [&] {
-    gloo::AllreduceOptions options(context);
-    options.setOutput(values.data(), values.size());
-    options.setReduceFunction(static_cast<void (*)(void*, const void*, const void*, std::size_t)>(&gloo::sum<T>));
-    options.setTag(tag++);
-    options.setTimeout(kPatience);
-    gloo::allreduce(options);
-  }));
+  if (!traffic) return settled({});
+  return settled(add_up({.traffic = *traffic,
+                         .rank = place.rank,
+                         .size = place.size,
+                         .formation = place.formation,
+                         .number = number++,
+                         .room = room},
+                        values));
+}
+
+void Mesh::Parts::end() {
+  const std::lock_guard lock(mutex);
+  over = true;
+  for (const auto& link : links) {
+    if (link) link->abort();
+  }
+  arrived.notify_all();
+}
+
+Result<void> Mesh::Parts::settled(Result<void> result) {
+  {
+    const std::lock_guard lock(mutex);
+    if (over) result = fail("the formation is over");
+  }
+  if (!result) end();
+  return result;
 }
 
 Mesh::Mesh(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 
-Mesh::~Mesh() = default;
+Mesh::~Mesh() {
+  {
+    const std::lock_guard lock(parts_->network.mutex);
+    auto& meshes = parts_->network.meshes;
+    if (const auto own = meshes.find(parts_->place.formation); own != meshes.end() && own->second == parts_.get())
+      meshes.erase(own);
+  }
+  abort();
+}
 
 Result<std::unique_ptr<Mesh>> Mesh::open(NetworkDevice& network, Place place) {
-  auto parts = std::make_unique<Parts>();
-  parts->place = place;
-  const auto opened = guarded("open a mesh", [&] {
-    auto& device = network.parts().device;
-    parts->pairs = device->createContext(place.rank, place.size);
-    parts->pairs->setTimeout(kPatience);
-    parts->each_peer([&](int rank) { parts->pairs->createPair(rank); });
-    parts->context = std::make_shared<Connected>(place.rank, place.size, device,
-                                                 std::make_shared<EndablePairs>(parts->pairs, parts->buffers));
-    parts->word = parts->door_word(network.parts().doorstep.port());
-  });
-  if (!opened) return unexpected(opened.error());
+  auto& door = network.parts();
+  auto parts = std::make_unique<Parts>(door, place);
+  const std::lock_guard lock(door.mutex);
+  door.meshes[place.formation] = parts.get();
   return std::unique_ptr<Mesh>(new Mesh(std::move(parts)));
 }
 
-const std::string& Mesh::word() const { return parts_->word; }
+const std::string& Mesh::word() const { return parts_->network.reception->address(); }
 
 Result<void> Mesh::connect(std::span<const std::string> words) {
-  const auto& place = parts_->place;
-  if (words.size() != static_cast<std::size_t>(place.size))
-    return fail("{} places of peers for a formation of {}", words.size(), place.size);
-  std::vector<sockaddr_in> doors(place.size);
-  for (int rank = 0; rank < place.size; ++rank) {
-    if (rank == place.rank) continue;
-    auto found = door(words[rank], place.rank, place.size);
-    if (!found) return unexpected(found.error());
-    doors[rank] = *found;
+  auto& parts = *parts_;
+  const auto places = parts.places_of(words);
+  if (!places) return parts.settled(unexpected(places.error()));
+  // Beginning with another one each, so that not all stand at the same door.
+  for (int step = 1; step < parts.place.size; ++step) {
+    const int rank = (parts.place.rank + step) % parts.place.size;
+    if (!opens(parts.place.rank, rank)) continue;
+    if (auto met = parts.visit(rank, (*places)[static_cast<std::size_t>(rank)]); !met) return parts.settled(met);
   }
-  return parts_->settled(guarded("connect", [&] {
-    parts_->connect(doors);
-    parts_->greet();
-    // gloo waits for ever for a peer whose machine is out of reach.
-    limit_silence_of_all();
-  }));
+  auto met = parts.settled(parts.await_visitors());
+  if (met && parts.place.size > 1) parts.traffic.emplace(parts.links);
+  return met;
 }
 
 std::vector<std::string> Mesh::doorsteps(std::span<const std::string> words) const {
-  std::vector<std::string> places;
-  for (int rank = 0; rank < static_cast<int>(words.size()); ++rank) {
-    const auto found = door(words[rank], rank, parts_->place.size);
-    const bool other = rank != parts_->place.rank && found;
-    places.push_back(other ? fmt::format("{}:{}", words[rank].substr(0, words[rank].rfind(':')), ntohs(found->sin_port))
-                           : "");
-  }
+  std::vector<std::string> places(words.begin(), words.end());
+  const auto own = static_cast<std::size_t>(parts_->place.rank);
+  if (own < places.size()) places[own].clear();
   return places;
 }
 
@@ -290,31 +240,24 @@ Result<void> Mesh::sum(std::span<float> values) { return parts_->sum(values); }
 Result<void> Mesh::sum(std::span<double> values) { return parts_->sum(values); }
 
 Result<void> Mesh::hand_over(int source, std::span<const int> receivers, std::span<const std::span<std::byte>> parts) {
-  const int rank = parts_->place.rank;
-  const bool sends = rank == source;
-  const bool receives = !sends && std::find(receivers.begin(), receivers.end(), rank) != receivers.end();
-  const std::uint64_t first = std::uint64_t{1} << 40;  // away from the tags of sums
-  if (!sends && !receives) return {};
-  return parts_->settled(guarded("hand over", [&] {
-    std::vector<std::unique_ptr<gloo::transport::UnboundBuffer>> buffers;
-    for (std::size_t i = 0; i < parts.size(); ++i) {
-      if (parts[i].empty()) continue;
-      const auto begin = [&](int peer) {
-        auto& buffer = buffers.emplace_back(parts_->context->createUnboundBuffer(parts[i].data(), parts[i].size()));
-        sends ? buffer->send(peer, first + i) : buffer->recv(peer, first + i);
-      };
-      if (receives) begin(source);
-      for (const int receiver : receivers) {
-        if (sends && receiver != source) begin(receiver);
-      }
+  const auto& place = parts_->place;
+  const auto number = parts_->number++;
+  if (!parts_->traffic) return parts_->settled({});
+  auto& traffic = *parts_->traffic;
+  const auto header = [&](std::span<std::byte> part) {
+    return DataHeader{
+        .kind = Kind::handed, .formation = place.formation, .number = number, .first = 0, .count = part.size()};
+  };
+  for (const auto part : parts) {
+    for (const int receiver : receivers) {
+      if (receiver == source) continue;
+      if (place.rank == source) traffic.send(receiver, header(part), part);
+      if (place.rank == receiver) traffic.receive(source, header(part), part);
     }
-    for (auto& buffer : buffers) sends ? buffer->waitSend() : buffer->waitRecv();
-  }));
+  }
+  return parts_->settled(traffic.finish());
 }
 
-void Mesh::abort() {
-  // A pair that is closed just before it is awaited opens again: repeated until the waiter has seen it.
-  while (parts_->end()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-}
+void Mesh::abort() { parts_->end(); }
 
 }  // namespace mayfly

@@ -9,14 +9,16 @@
 
 #include "base/result.h"
 #include "train/abortable.h"
+#include "wire/channel.h"
 
 namespace mayfly {
 
-/// The thread and the address through which this process reaches its peers; one serves all meshes of a process.
+/// The door through which peers reach this process; one serves all meshes of a process. Who comes proves that it
+/// belongs to the run before anything it says is heard.
 class NetworkDevice {
  public:
   /// Listens on this interface's IPv4 address alone: "lo", "eth0".
-  static Result<std::unique_ptr<NetworkDevice>> open(const std::string& interface);
+  static Result<std::unique_ptr<NetworkDevice>> open(const std::string& interface, const Credentials& credentials);
   ~NetworkDevice();
 
   struct Parts;
@@ -27,9 +29,8 @@ class NetworkDevice {
   std::unique_ptr<Parts> parts_;
 };
 
-/// The connections of one formation, each worker with each other. Connections carry neither secrets nor proof of who
-/// speaks: they belong on a trusted network. All calls but abort() come from one thread; after an error every further
-/// call fails.
+/// The connections of one formation, each worker with each other. All calls but abort() come from one thread; after an
+/// error every further call fails, and so do the others' that wait for this worker.
 class Mesh final : public Abortable {
  public:
   struct Place {
@@ -37,16 +38,15 @@ class Mesh final : public Abortable {
     int rank = 0;
     int size = 1;
   };
-  /// Opens the doors for the others. The network must outlive the mesh.
+  /// From now on others are let in. The network must outlive the mesh.
   static Result<std::unique_ptr<Mesh>> open(NetworkDevice& network, Place place);
   ~Mesh() override;
 
-  /// Where the others reach this worker: "127.0.0.1:40000,40001,40002", a port for each rank; at its own nobody
-  /// listens.
+  /// Where the others reach this worker: "127.0.0.1:40001".
   const std::string& word() const;
   /// From all workers' words, by rank: where to ask whether they can be reached; empty for this one.
   std::vector<std::string> doorsteps(std::span<const std::string> words) const;
-  /// Takes all workers' words, by rank. Blocks until all stand; those of another formation are an error.
+  /// Takes all workers' words, by rank. Blocks until all stand.
   Result<void> connect(std::span<const std::string> words);
 
   /// Replaces the values with their sums over all workers: the same bits everywhere. Where it fails they are garbage.

@@ -226,7 +226,7 @@ Result<void> Meshed::exchange(std::span<double> losses) {
   auto summed = mesh_->sum(gradients);
   if (summed) summed = mesh_->sum(losses);
   if (!summed || !gear_.options.network) return summed;
-  // gloo writes to its sockets itself: what the emulated network would take is waited for afterwards.
+  // The mesh goes as fast as it can: what the emulated network would take is waited for afterwards.
   const Bytes size{static_cast<double>(gradients.size_bytes())};
   std::this_thread::sleep_until(start + ring_time(size, form_->size, *gear_.options.network));
   return {};

@@ -11,9 +11,7 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
-#include <filesystem>
 
-#include "base/text.h"
 #include "train/data_link.h"
 
 namespace mayfly {
@@ -110,35 +108,12 @@ std::vector<std::size_t> ReachWatch::end() {
   return missing_;
 }
 
-Doorstep::Doorstep() : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-  sockaddr_in any{};
-  any.sin_family = AF_INET;
-  socklen_t size = sizeof any;
-  if (::bind(socket_, reinterpret_cast<const sockaddr*>(&any), size) == 0 &&
-      ::getsockname(socket_, reinterpret_cast<sockaddr*>(&any), &size) == 0)
-    port_ = ntohs(any.sin_port);
-}
-
-Doorstep::~Doorstep() { ::close(socket_); }
-
 void limit_silence(int socket) {
   set(socket, SOL_SOCKET, SO_KEEPALIVE, 1);
   set(socket, IPPROTO_TCP, TCP_KEEPIDLE, 1);
   set(socket, IPPROTO_TCP, TCP_KEEPINTVL, 1);
   set(socket, IPPROTO_TCP, TCP_KEEPCNT, 3);
   set(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, 4000);
-}
-
-void limit_silence_of_all() {
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd", error)) {
-    const auto socket = parse_integer(entry.path().filename().string());
-    int protocol = 0;
-    socklen_t size = sizeof protocol;
-    if (socket && ::getsockopt(static_cast<int>(*socket), SOL_SOCKET, SO_PROTOCOL, &protocol, &size) == 0 &&
-        protocol == IPPROTO_TCP)
-      limit_silence(static_cast<int>(*socket));
-  }
 }
 
 }  // namespace mayfly

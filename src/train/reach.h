@@ -53,23 +53,7 @@ class ReachWatch {
 /// For an answer when it is asked whether a place can be reached.
 constexpr Seconds kReachPatience{2};
 
-/// A port at which nobody listens: whoever tries it is refused at once, and so knows that it can be reached.
-class Doorstep {
- public:
-  Doorstep();
-  ~Doorstep();
-  Doorstep(const Doorstep&) = delete;
-  Doorstep& operator=(const Doorstep&) = delete;
-  int port() const { return port_; }
-
- private:
-  int socket_;
-  int port_ = 0;
-};
-
 /// A connection whose other machine does not answer any more ends within seconds, however long its process computes.
 void limit_silence(int socket);
-/// The same for all of this process, also those that a library keeps to itself.
-void limit_silence_of_all();
 
 }  // namespace mayfly

@@ -193,7 +193,7 @@ void Reception::reap() {
 void Reception::attend(Entry& entry) {
   auto& guest = *entry.guest;
   if (auto served = serve_(guest); !served) log("connection from {} dropped: {}", guest.name, served.error().message);
-  guest.link.abort();
+  if (!guest.stays) guest.link.abort();
   entry.done = true;
 }
 

@@ -20,8 +20,10 @@ namespace mayfly {
 /// The process at the other end of a connection that came to this process.
 struct Guest {
   Guest(int socket, const Credentials& credentials, std::shared_ptr<EmulatedNetwork> network, std::string from)
-      : link(socket, credentials, std::move(network)), name(std::move(from)) {}
-  DataLink link;
+      : own(std::make_shared<DataLink>(socket, credentials, std::move(network))), link(*own), name(std::move(from)) {}
+  const std::shared_ptr<DataLink> own;
+  DataLink& link;
+  bool stays = false;                        ///< set while it is served: another has taken the link over, and ends it
   const std::string name;                    ///< "127.0.0.1:40001"
   std::atomic<std::int64_t> formation = -1;  ///< once it has said so, where that matters
 };

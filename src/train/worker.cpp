@@ -46,7 +46,9 @@ Result<void> Worker::load(const Welcome& told) {
   if (!gear_.job.trainer) {
     if (!welcome.network.empty())
       return fail("{}: the model is a script: its workers are the job's own program", welcome.job_file);
-    auto network = NetworkDevice::open(gear_.options.interface);
+    const auto& credentials = gear_.options.line.credentials;
+    auto network =
+        NetworkDevice::open(gear_.options.interface, welcome.private_network ? credentials.unencrypted() : credentials);
     if (!network) return unexpected(network.error());
     if (gear_.options.cpu_share) use_threads(1);  // only one is stretched
     auto job = loaded_job(welcome, {.peers = [this] { return open_peers(); }, .trust = gear_.options.trust});

@@ -36,6 +36,9 @@ struct Channel::Parts {
   void give(std::string_view bytes);
   void collect();
   Result<void> unwrap(std::string_view bytes);
+  Result<std::size_t> unwrap(std::string_view bytes, std::span<char> place);
+  /// After SSL_read_ex(): nothing more for now is no error.
+  Result<void> verdict(int done) const;
   Result<std::string_view> prove(std::string_view bytes);
   Result<void> hear_guest();
   Result<void> hear_host();
@@ -94,6 +97,14 @@ Result<std::string_view> Channel::take(std::string_view bytes) {
   return rest;
 }
 
+Result<std::size_t> Channel::take(std::string_view bytes, std::span<char> place) {
+  MAYFLY_CHECK(parts_->open && parts_->tls, "what is plain needs no channel");
+  if (parts_->failed) return fail("the connection has ended");
+  auto taken = parts_->unwrap(bytes, place);
+  parts_->failed = !taken;
+  return taken;
+}
+
 void Channel::Parts::start_tls() {
   const bool guest = side == Side::guest;
   tls.reset(SSL_new((guest ? credentials->guest : credentials->host).get()));
@@ -148,6 +159,25 @@ Result<void> Channel::Parts::unwrap(std::string_view bytes) {
   int done = 1;
   while ((done = SSL_read_ex(tls.get(), buffer.data(), buffer.size(), &size)) == 1) clear.append(buffer, 0, size);
   collect();
+  return verdict(done);
+}
+
+Result<std::size_t> Channel::Parts::unwrap(std::string_view bytes, std::span<char> place) {
+  ERR_clear_error();
+  std::size_t size = 0, taken = 0;
+  if (!bytes.empty()) BIO_write_ex(SSL_get_rbio(tls.get()), bytes.data(), bytes.size(), &size);
+  int done = 1;
+  while (taken < place.size() &&
+         (done = SSL_read_ex(tls.get(), place.data() + taken, place.size() - taken, &size)) == 1)
+    taken += size;
+  collect();
+  // An end behind what was taken is found by the next call.
+  if (taken > 0 || done == 1) return taken;
+  if (auto fine = verdict(done); !fine) return unexpected(fine.error());
+  return std::size_t{0};
+}
+
+Result<void> Channel::Parts::verdict(int done) const {
   const int error = SSL_get_error(tls.get(), done);
   if (error == SSL_ERROR_ZERO_RETURN) return fail("closed by the peer");
   if (error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE) return {};

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -19,6 +20,8 @@ class Credentials {
   Credentials();  ///< of a run that no other process belongs to
   static Result<Credentials> from(std::string_view token);
   bool encrypted() const;
+  /// The same secret for connections on a network that needs no encryption.
+  Credentials unencrypted() const;
 
   struct Parts;
   const std::shared_ptr<const Parts>& parts() const { return parts_; }  ///< for this folder
@@ -47,6 +50,9 @@ class Channel {
   /// What the peer sent; returns what it holds for the reader, valid until the next call. An error: a stranger, or the
   /// connection is damaged; nothing more can be taken.
   Result<std::string_view> take(std::string_view bytes);
+  /// Where it is open and not plain: the same, straight to where it stays. What finds no room is kept for the next
+  /// call.
+  Result<std::size_t> take(std::string_view bytes, std::span<char> place);
   /// What the reader of the other end is to get, once it has proven itself.
   void put(std::string_view bytes);
   /// To be sent; the caller removes what it has sent.

@@ -101,6 +101,38 @@ TEST(Channel, AMirrorIsNoHost) {
   EXPECT_FALSE(guest.open());
 }
 
+// 40,000 bytes are three records of TLS. They are taken in pieces of 1,000 into places of 700, so that there is always
+// something left over, and the end is told when all is taken.
+TEST(Channel, WhatIsEncryptedGoesToWhereItStaysInPiecesOfAnySize) {
+  const auto run = sealed();
+  Channel guest(Side::guest, run), host(Side::host, run);
+  ASSERT_TRUE(talk(guest, host, 1 << 20));
+  ASSERT_TRUE(guest.open() && host.open());
+  std::string wanted;
+  for (int i = 0; i < 40'000; ++i) wanted += static_cast<char>(i % 251);
+  guest.outgoing().clear();
+  guest.put(wanted);
+  const std::string sent = guest.outgoing();
+  EXPECT_GT(sent.size(), wanted.size());
+  std::string got;
+  std::array<char, 700> place{};
+  for (std::size_t at = 0; at < sent.size(); at += 1000) {
+    auto taken = host.take(std::string_view(sent).substr(at, 1000), place);
+    while (taken && *taken > 0) {
+      got.append(place.data(), *taken);
+      taken = host.take({}, place);
+    }
+    ASSERT_TRUE(taken) << taken.error().message;
+  }
+  EXPECT_EQ(got, wanted);
+  // A record that was changed on the way.
+  guest.outgoing().clear();
+  guest.put("more");
+  guest.outgoing().back() ^= 1;
+  EXPECT_FALSE(host.take(guest.outgoing(), place));
+  EXPECT_FALSE(host.take({}, place)) << "it stays over";
+}
+
 TEST(Credentials, TokensAreReadOrRefused) {
   const auto token = fresh_token(true).value();
   EXPECT_EQ(token.size(), 129U);
@@ -114,6 +146,15 @@ TEST(Credentials, TokensAreReadOrRefused) {
   swapped.back() = swapped.back() == '0' ? '1' : '0';
   EXPECT_EQ(Credentials::from(swapped).error().message,
             "the token's fingerprint does not belong to its secret: copied wrongly?");
+}
+
+/// tests/python/network_test.py makes this fingerprint from this secret without OpenSSL.
+TEST(Credentials, AreTheSameInPython) {
+  const std::string secret = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+  const auto known = Credentials::from(secret + "-6aad7f2e59724ead129a0be07aa991786131c05dd7b8c79fbd1ac1e0da021e2d");
+  ASSERT_TRUE(known) << known.error().message;
+  EXPECT_TRUE(known->encrypted());
+  EXPECT_FALSE(known->unencrypted().encrypted());
 }
 
 }  // namespace

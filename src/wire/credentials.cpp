@@ -144,4 +144,10 @@ Result<Credentials> Credentials::from(std::string_view token) {
 
 bool Credentials::encrypted() const { return !parts_->fingerprint.empty(); }
 
+Credentials Credentials::unencrypted() const {
+  auto parts = std::make_shared<Parts>();
+  parts->secret = parts_->secret;
+  return Credentials(std::move(parts));
+}
+
 }  // namespace mayfly

@@ -92,7 +92,8 @@ constexpr auto table(const Welcome*) {
                Field{"job_file", &Welcome::job_file}, Field{"directory", &Welcome::directory},
                Field{"heartbeat_s", &Welcome::heartbeat_s}, Field{"lease_s", &Welcome::lease_s},
                Field{"orphan_s", &Welcome::orphan_s}, Field{"seed", &Welcome::seed}, Field{"sum", &Welcome::sum},
-               Field{"clip", &Welcome::clip}, Field{"network", &Welcome::network});
+               Field{"clip", &Welcome::clip}, Field{"network", &Welcome::network},
+               Field{"private_network", &Welcome::private_network});
 }
 constexpr auto table(const Refused*) { return named("refused", Field{"why", &Refused::why}); }
 constexpr auto table(const Form*) {

@@ -24,7 +24,7 @@ namespace mayfly {
 // again, so a worker or server that is late is told apart by it.
 
 /// Bumped when an older peer would misunderstand.
-inline constexpr int kProtocol = 7;
+inline constexpr int kProtocol = 8;
 
 // From a worker or server.
 
@@ -153,6 +153,7 @@ struct Welcome {
   bool sum = false;              ///< losses of a batch are added up, not averaged
   std::optional<double> clip{};  ///< largest norm of the gradient
   std::string network{};         ///< where a worker describes its network to the servers; empty: they know it
+  bool private_network = false;  ///< what workers say to each other needs no encryption
   bool operator==(const Welcome&) const = default;
 };
 /// Not known, not wanted, or its lease has ended: what it holds counts for nothing.

@@ -234,7 +234,7 @@ TEST(Message, ReadsAsItsDocumentationDoes) {
       encoded<ToMember>(Proceed{.formation = 2, .committed = 64, .step = 1, .counts = {32, 32}}),
       R"({"message":"proceed","formation":2,"committed":64,"step":1,"counts":[32,32],"evaluate":false,"compare":false})");
   EXPECT_EQ(encoded<ToController>(Hello{.pid = 5}),
-            R"({"message":"hello","protocol":7,"pid":5,"role":"worker","slot":-1})");
+            R"({"message":"hello","protocol":8,"pid":5,"role":"worker","slot":-1})");
   EXPECT_EQ(encoded<ToMember>(Alive{}), R"({"message":"alive"})");
 }
 

@@ -294,8 +294,7 @@ def a_full_disk(start):
 @case
 def a_cut_network(start):
     with network.Namespaces() as net:
-        run = start(workers=2, prefix=net.inside("a"), flags=["--interface", net.link("a"), "--private-network",
-                                                                       "--orphan-after", "8s"])
+        run = start(workers=2, prefix=net.inside("a"), flags=["--interface", net.link("a"), "--orphan-after", "8s"])
         net.start_worker(run)
         lost = len(run.events("lost"))
         net.cut()

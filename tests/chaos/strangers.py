@@ -80,7 +80,7 @@ def strangers(start):
 
 @case
 def encrypted_servers(start):
-    """Beyond loopback everything but gloo is TLS."""
+    """Beyond loopback everything is TLS."""
     with network.Namespaces() as net:
         run = start(workers=2, prefix=net.inside("a"), flags=["--interface", net.link("a"), "--orphan-after", "8s"],
                     servers="count: 2, standby: 1, sync: asp")

@@ -78,7 +78,7 @@ def data_that_comes_along(start, engine):
         with open(f"{folder}/data/words.txt", "w", encoding="utf-8") as file:
             file.write("it was a bright cold day in april and the clocks were striking thirteen\n" * 200)
 
-    run = start(workers=2, epochs=1, batch=200, job=GPT_JOB, prepare=prepare)
+    run = start(workers=2, samples=1799, epochs=1, batch=200, job=GPT_JOB, prepare=prepare)  # 14,400 characters, 8 each
     summary = run.end()
     if not summary["epochs"] >= 1 or not summary["loss"] > 0:
         raise Failure(f"trained: {summary}")

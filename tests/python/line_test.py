@@ -77,7 +77,7 @@ class Lines(unittest.TestCase):
 
     def test_a_newcomer_says_hello_and_beats(self):
         self.open()
-        self.assertEqual(self.controller.accept(), {"message": "hello", "protocol": 7, "pid": os.getpid(), "role": "worker",
+        self.assertEqual(self.controller.accept(), {"message": "hello", "protocol": 8, "pid": os.getpid(), "role": "worker",
                                                     "slot": 5, "machine": os.environ.get("MAYFLY_MACHINE", "")})
         self.assertEqual(self.mail()[1]["worker"], 2)
         for _ in range(3):

@@ -12,12 +12,21 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "python"))
 import torch
 
-from mayfly import mesh, notices, secure, shards
+from mayfly import certificate, mesh, notices, secure, shards
+
+SECRET = "0123456789abcdef" * 4
+FINGERPRINT = "6aad7f2e59724ead129a0be07aa991786131c05dd7b8c79fbd1ac1e0da021e2d"
+PLAIN = SECRET
+
+
+def sealed():
+    return SECRET + "-" + FINGERPRINT
 
 
 class Handshake(unittest.TestCase):
@@ -172,50 +181,112 @@ class Meshes(unittest.TestCase):
     def form(self, rank, size=2, source=0):
         return {"formation": 3, "rank": rank, "size": size, "source": source}
 
-    def test_another_version_of_torch_is_refused_by_who_has_it(self):
-        words = ["torch 1.13.1 gloo 127.0.0.1:9", "torch 2.4.0 gloo 127.0.0.1:0"]
-        meshes = [mesh.Mesh(self.form(rank), "127.0.0.1", b"s", queue.SimpleQueue()) for rank in range(2)]
-        self.assertIsNone(meshes[0].stranger(words))
-        self.assertIn("this worker has torch 2.4.0, the others torch 1.13.1", meshes[1].stranger(words))
-        self.assertIn("mayfly's own workers", meshes[1].stranger(["127.0.0.1:0,4000", words[1]]))
-        for one in meshes:
-            one.leave()
-
-    def test_two_find_each_other_hand_over_and_add_up(self):
+    def meshes(self, size, token=PLAIN):
         mail = queue.SimpleQueue()
-        pair = [mesh.Mesh(self.form(rank), "127.0.0.1", b"s", mail) for rank in range(2)]
-        words = [one.word() for one in pair]
-        values = [torch.full((5,), float(rank + 1)) for rank in range(2)]
+        made = [mesh.Mesh(self.form(rank, size), "127.0.0.1", token, mail) for rank in range(size)]
+        for one in made:
+            self.addCleanup(one.leave)
+        return made, mail
+
+    def results(self, made, mail, work):
+        """By rank: (result, error)."""
+        for one in made:
+            one.do("worked", work, one)
+        return dict((item[1][0].form["rank"], item[1][2:]) for item in (mail.get(timeout=60) for _ in made))
+
+    def test_workers_that_are_no_scripts_are_refused(self):
+        made, _ = self.meshes(2)
+        words = [one.word() for one in made]
+        self.assertIsNone(made[1].stranger(words))
+        self.assertIn("mayfly's own workers", made[1].stranger(["127.0.0.1:4000", words[1]]))
+
+    def test_they_find_each_other_hand_over_and_add_up(self):
+        # 1 + 2 + ... + n in each place: along the tree, in two hops, and in slices; in the clear and encrypted.
+        for token in (PLAIN, sealed()):
+            for size in (2, 3, 5):
+                made, mail = self.meshes(size, token)
+                words = [one.word() for one in made]
+                sums = {count: [torch.full((count,), float(rank + 1)) for rank in range(size)]
+                        for count in (1, 5, 2000, 1_000_003)}
+
+                def work(one):
+                    one.connect(words)
+                    data = one.hand_over(b"state" * 100_000, [1])
+                    for values in sums.values():
+                        one.add_up(values[one.form["rank"]])
+                    return data
+
+                found = self.results(made, mail, work)
+                self.assertEqual(found.pop(1), (b"state" * 100_000, None))
+                self.assertEqual(set(found.values()), {(None, None)})
+                for count, values in sums.items():
+                    for value in values:
+                        self.assertTrue(bool((value == size * (size + 1) / 2).all()), (size, count))
+
+    def test_who_does_not_know_the_secret_is_not_let_in(self):
+        made, mail = self.meshes(2)
+        words = [one.word() for one in made]
+        stranger = mesh.Mesh(self.form(1), "127.0.0.1", "1" * 64, queue.SimpleQueue())
+        self.addCleanup(stranger.leave)
+        with self.assertRaises(OSError):
+            stranger.connect([words[0], stranger.word()])
+        self.assertEqual(self.results(made, mail, lambda one: one.connect(words)), {0: (None, None), 1: (None, None)})
+
+    def test_who_is_not_awaited_is_turned_away(self):
+        made, mail = self.meshes(2)
+        words = [one.word() for one in made]
+        late = mesh.Mesh(dict(self.form(1), formation=2), "127.0.0.1", PLAIN, queue.SimpleQueue())
+        self.addCleanup(late.leave)
+        with self.assertRaises(OSError):
+            late.connect([words[0], late.word()])
+        self.assertEqual(self.results(made, mail, lambda one: one.connect(words)), {0: (None, None), 1: (None, None)})
+
+    def test_another_number_of_values_is_an_error(self):
+        made, mail = self.meshes(2)
+        words = [one.word() for one in made]
 
         def work(one):
             one.connect(words)
-            data = one.hand_over(b"state" * 1000, [1])
-            one.add_up(values[one.form["rank"]])
-            return data
+            one.add_up(torch.zeros(10_000 + one.form["rank"]))
 
-        for one in pair:
-            one.do("worked", work, one)
-        found = dict((item[1][0].form["rank"], item[1][2:]) for item in (mail.get(timeout=60), mail.get(timeout=60)))
-        self.assertEqual(found, {0: (None, None), 1: (b"state" * 1000, None)})
-        for value in values:
-            self.assertEqual(value.tolist(), [3.0] * 5)
-        for one in pair:
-            one.leave()
+        self.assertTrue(all(error for _, error in self.results(made, mail, work).values()))
 
-    def test_the_store_lets_nobody_in_who_does_not_know_the_secret(self):
-        own = mesh.Mesh(self.form(0), "127.0.0.1", b"right", queue.SimpleQueue())
-        address = secure.address_of(own.word().rpartition(" ")[2])
-        with self.assertRaises(OSError):
-            mesh._Store(address, b"wrong")
-        own.leave()
+    def test_leaving_ends_an_exchange_that_others_take_no_part_in(self):
+        for token in (PLAIN, sealed()):
+            made, mail = self.meshes(2, token)
+            words = [one.word() for one in made]
+            self.assertEqual(self.results(made, mail, lambda one: one.connect(words)), {0: (None, None), 1: (None, None)})
+            made[0].do("added", made[0].add_up, torch.zeros(1 << 22))
+            time.sleep(0.1)
+            made[0].leave()
+            self.assertIsNotNone(mail.get(timeout=60)[1][3])
+            made[0]._thread.join(60)
+            self.assertFalse(made[0]._thread.is_alive())
 
     def test_a_peer_that_never_comes_is_left_behind_at_once(self):
-        mail = queue.SimpleQueue()
-        own = mesh.Mesh(self.form(0), "127.0.0.1", b"s", mail)
-        own.do("worked", own.connect, [own.word(), own.word()])
-        own.leave()
+        made, mail = self.meshes(2)
+        made[0].do("worked", made[0].connect, [one.word() for one in made])
+        time.sleep(0.1)
+        made[0].leave()
         self.assertIsNotNone(mail.get(timeout=60)[1][3])
-        own._thread.join(60)
+        made[0]._thread.join(60)
+        self.assertFalse(made[0]._thread.is_alive())
+
+
+class Certificates(unittest.TestCase):
+    # RFC 8032, section 7.1, test 2.
+    SEED = bytes.fromhex("4ccd089b28ff96da9db6c346ec114e0f5b8a319f35aba624da8cf6ed4fb8a6fb")
+    KEY = "3d4017c3e843895a92b70aa74d1b7ebc9c982ccf2ec4968cc0cd55f12af4660c"
+    SIGNATURE = ("92a009a9f0d4cab8720e820b5f642540a2b27b5416503f8fb3762223ebdb69da"
+                 "085ac1e43e15996e458f3613d0f11d8c387b2eaeb4302aeeb00d291612bb0c00")
+
+    def test_signatures_are_those_of_the_standard(self):
+        self.assertEqual(certificate.public_key(self.SEED).hex(), self.KEY)
+        self.assertEqual(certificate.signature(self.SEED, b"\x72").hex(), self.SIGNATURE)
+
+    def test_it_has_the_fingerprint_that_mayfly_puts_into_tokens(self):
+        # Made by src/wire/credentials.cpp, as `Credentials.AreTheSameInPython` there says.
+        self.assertEqual(hashlib.sha256(certificate.certificate(SECRET.encode())).hexdigest(), FINGERPRINT)
 
 
 class Shards(unittest.TestCase):

@@ -11,6 +11,7 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "chaos"))
+import network
 import signals
 from harness import COUNT_JOB, HANG_S, Failure, Run, Skipped, alive, read_bytes, read_text
 
@@ -64,14 +65,14 @@ class Runs:
         self.run.counts = True
         return self.run
 
-    def join(self, pause_s=0.0):
+    def join(self, pause_s=0.0, prefix=(), host="127.0.0.1"):
         """A script that comes by itself."""
         run = self.run
         address = run.wait("an address", lambda: read_text(f"{run.out}/address").strip())
-        environment = dict(os.environ, MAYFLY_JOIN=address, MAYFLY_TOKEN_FILE=f"{run.out}/token", PYTHONPATH=PACKAGE,
+        environment = dict(os.environ, MAYFLY_JOIN=address, MAYFLY_HOST=host, MAYFLY_TOKEN_FILE=f"{run.out}/token", PYTHONPATH=PACKAGE,
                            SAMPLES=str(run.samples), PAUSE_S=str(pause_s), OMP_NUM_THREADS="1")
         log = open(f"{run.folder}/guest-{len(self.guests)}.log", "wb")
-        self.guests.append(subprocess.Popen(["/usr/bin/python3", os.path.join(HERE, "count.py")], env=environment,
+        self.guests.append(subprocess.Popen([*prefix, "/usr/bin/python3", os.path.join(HERE, "count.py")], env=environment,
                                             stdout=log, stderr=log))
         log.close()
         return self.guests[-1]
@@ -124,6 +125,26 @@ def a_frozen_script(runs):
     run = runs.start(epochs=None)
     lose(run, 1, signal.SIGSTOP)
     run.finish()
+
+
+@case
+def scripts_on_two_machines(runs):
+    """Beyond loopback they are encrypted. One that is cut off is lost, and the other goes on."""
+    with network.Namespaces() as net:
+        run = runs.start(prefix=net.inside("a"), epochs=None,
+                         flags=["--engine", "none", "--interface", net.link("a"), "--orphan-after", "8s"])
+        runs.join(0.01, net.inside("a"), "10.77.0.1")
+        runs.join(0.01, net.inside("b"), "10.77.0.2")
+        run.training(2)
+        run.progress()
+        if len(read_text(f"{run.out}/token").strip()) != 129:
+            raise Failure("the token has no fingerprint")
+        lost = len(run.events("lost"))
+        net.cut()
+        run.wait("the loss", lambda: len(run.events("lost")) > lost)
+        run.progress()
+        net.mend()
+        run.finish()
 
 
 @case
