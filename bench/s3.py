@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """s3.py [BUILD] [--mb 100,1000] [--rounds N]: checkpoints of these sizes into a radosgw of its own, as a worker writes them
-(checksums, parts, commit record), beside plain curl uploads of the same bytes. The two alternate in one run, so that a
+(checksums, parts, commit record), beside plain curl uploads of as many bytes. The two alternate in one run, so that a
 busy machine slows both alike; what was written is deleted after each. Ratios are of rates: above 1 mayfly is faster."""
 import argparse
 import json
