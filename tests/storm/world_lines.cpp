@@ -71,7 +71,7 @@ void World::hear(int number, const ToController& message) {
                    tell([&] { return fmt::format("hear {} {}", worker, encoded<ToController>(word)); },
                         [&](Session& session, Seconds now) { session.hear(now, worker, word); });
                  },
-                 Ignoring<void, FromOperator>{},
+                 Ignoring<void, FromOperator, FromCarrier>{},
              },
              message);
 }
