@@ -12,6 +12,7 @@ namespace {
 
 struct CheckFlags {
   std::string job{};
+  std::string engine_file{};
   std::string out = "mayfly-runs";
   std::string notices = "auto";
   bool json = false;
@@ -25,7 +26,7 @@ std::string_view name(Finding::State state) {
 int check(const CheckFlags& options) {
   if (const auto service = metadata_service(options.notices, endpoints_of_environment(), {}); !service)
     return bad_input({"--" + service.error().message});
-  std::vector<Finding> all = engine_findings();
+  std::vector<Finding> all = engine_findings(options.job, options.engine_file);
   for (const auto& group : {device_findings(), notice_findings(options.notices),
                             data_findings(options.job, options.out), python_findings()})
     all.insert(all.end(), group.begin(), group.end());
@@ -55,7 +56,8 @@ int check(const CheckFlags& options) {
 void add_check(CLI::App& program, int& code) {
   auto options = std::make_shared<CheckFlags>();
   auto* verb = program.add_subcommand("check", "what works on this machine: engines, devices, notices, data, Python");
-  verb->add_option("job", options->job, "job.yaml whose data files are looked for");
+  verb->add_option("job", options->job, "job.yaml whose data files are looked for, and whose engine is asked");
+  verb->add_option("--engine-file", options->engine_file, "hosts or program of an engine, which are asked");
   verb->add_option("--out", options->out, "the folder in which runs are written")->capture_default_str();
   verb->add_option("--notices", options->notices,
                    "whose metadata service is asked: auto, aws, gcp, azure or none (auto asks nobody outside a cloud)")

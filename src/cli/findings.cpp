@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "cli/captured.h"
 #include "cli/command.h"
+#include "cli/run_engine.h"
 #include "cli/slurm_setup.h"
 #include "job/job_spec.h"
 #include "notice/client.h"
@@ -47,6 +48,29 @@ Finding slurm_finding() {
     partitions.push_back(printable(words));
   }
   finding.detail = fmt::format("answers; partitions: {}", fmt::join(partitions, ", "));
+  return finding;
+}
+
+/// Hosts and programs are named by a job or by a file of its own.
+std::optional<Finding> provider_finding(const std::string& job, const std::string& engine_file) {
+  if (job.empty() && engine_file.empty()) return std::nullopt;
+  RunSetup setup;
+  setup.inputs.job_file = fs::absolute(job.empty() ? engine_file : job);
+  if (!job.empty()) {
+    auto spec = load_job(job);
+    if (!spec) return std::nullopt;  // that is said of the job
+    setup.inputs.spec = *std::move(spec);
+  }
+  const auto chosen = choose_engine({.job = job, .engine_file = engine_file, .workers = 1}, setup);
+  Finding finding{.group = "engines", .name = setup.engine.kind, .state = State::no};
+  if (!chosen) return finding.detail = chosen.error().message, finding;
+  if (setup.engine.kind != "ssh" && setup.engine.kind != "exec") return std::nullopt;
+  auto provider = provider_of(setup, "check");
+  if (!provider) return finding.detail = provider.error().message, finding;
+  const auto listed = (*provider)->listed(answer_to((*provider)->list(), (*provider)->patience()));
+  const std::string unheard = (*provider)->unheard();
+  if (listed && unheard.empty()) finding.state = State::ok;
+  finding.detail = !listed ? listed.error().message : unheard.empty() ? "answers" : "do not answer: " + unheard;
   return finding;
 }
 
@@ -98,14 +122,17 @@ Finding python_package(const std::string& package, const std::string& none) {
 
 }  // namespace
 
-std::vector<Finding> engine_findings() {
+std::vector<Finding> engine_findings(const std::string& job, const std::string& engine_file) {
   Finding local{.group = "engines", .name = "local", .needed = true};
   const auto program = train_program();
   const auto version = program ? captured({program->string(), "--version"}, kPatience)
                                : Result<std::string>(unexpected(program.error()));
   if (!version) local.state = State::no;
   local.detail = version ? fmt::format("{} starts, LibTorch loads", *version) : version.error().message;
-  return {local, slurm_finding(), scheduler("kubernetes", "kubectl")};
+  std::vector<Finding> findings{local, slurm_finding()};
+  if (auto named = provider_finding(job, engine_file)) findings.push_back(*std::move(named));
+  findings.push_back(scheduler("kubernetes", "kubectl"));
+  return findings;
 }
 
 std::vector<Finding> device_findings() {

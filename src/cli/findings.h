@@ -16,8 +16,9 @@ struct Finding {
   std::string detail{};  ///< what was seen; of `no`: why
 };
 
-/// mayfly-train and the libraries it loads; Slurm, and what is not used so far.
-std::vector<Finding> engine_findings();
+/// mayfly-train and the libraries it loads; Slurm; the engine that the job or a file of its own names (empty: neither),
+/// which is asked for its machines; and what is not used so far.
+std::vector<Finding> engine_findings(const std::string& job, const std::string& engine_file);
 std::vector<Finding> device_findings();
 /// Which cloud's metadata service would be watched, and whether it answers; asks no service where there is none.
 std::vector<Finding> notice_findings(const std::string& notices);

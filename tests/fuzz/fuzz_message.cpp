@@ -48,7 +48,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const bool to_controller = understood<mayfly::ToController>(text);
   const bool to_member = understood<mayfly::ToMember>(text);
   const bool to_operator = understood<mayfly::ToOperator>(text);
-  // Heartbeats go both ways, and everyone may be refused.
-  require(to_controller + to_member + to_operator <= 2, "a message has its direction");
+  const bool to_carrier = understood<mayfly::ToCarrier>(text);
+  // Heartbeats go both ways, and whoever is told something may be refused.
+  require(to_controller + to_member + to_operator + to_carrier <= 3, "a message has its direction");
   return 0;
 }
