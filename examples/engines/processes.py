@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Machines that are processes of this computer: a whole program for `mayfly run --engine exec:processes.py`, to be read before writing one
+"""Machines that are processes of this computer: a whole program for `mayfly run --engine exec:./processes.py`, to be read before writing one
 for machines that are further away. docs/engines.md has the protocol.
 
 Of each machine there is a folder RUN-LAUNCH in $MAYFLY_PROCESSES (~/.cache/mayfly-processes), and nothing else is remembered.
@@ -31,8 +31,8 @@ TAIL_BYTES = 2000
 # number is not stored. When the command is over, so is the machine.
 SUPERVISOR = """read -r go || exit
 trap : TERM
-/bin/sh -c "$1" < /dev/null
-echo $? > "$2/code.part" && mv "$2/code.part" "$2/code"
+/bin/sh "$1/command" < /dev/null
+echo $? > "$1/code.part" && mv "$1/code.part" "$1/code"
 kill -KILL 0"""
 
 
@@ -74,6 +74,7 @@ class Machine:
         os.makedirs(root, exist_ok=True)
         draft = tempfile.mkdtemp(prefix=".draft-", dir=root)
         store(f"{draft}/order", json.dumps(order))
+        store(f"{draft}/command", order["command"])  # never on a command line, which everyone can read: it holds the run's token
         try:
             os.rename(draft, self.folder)
         except OSError:
@@ -91,7 +92,7 @@ class Machine:
 
     def begin(self):
         with open(f"{self.folder}/log", "ab") as log:
-            process = subprocess.Popen(["/bin/sh", "-c", SUPERVISOR, "mayfly-machine", self.order()["command"], self.folder],
+            process = subprocess.Popen(["/bin/sh", "-c", SUPERVISOR, "mayfly-machine", self.folder],
                                        stdin=subprocess.PIPE, stdout=log, stderr=log, start_new_session=True)
         store(f"{self.folder}/pid", f"{process.pid} {stat(process.pid)[2]}")
         process.stdin.write(b"go\n")

@@ -61,6 +61,22 @@ def _exchanged(one, other):
     return swap(-100, os.fsencode(one), -100, os.fsencode(other), 2) == 0
 
 
+def _made_and_locked(work):
+    """The folder's descriptor. Until it is locked the controller may take it for a leftover, and remove it."""
+    for left in reversed(range(4)):
+        os.mkdir(work)
+        try:
+            lock = os.open(work, os.O_RDONLY | os.O_DIRECTORY)
+        except FileNotFoundError:
+            if left:
+                continue
+            raise
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if left == 0 or os.path.isdir(work):
+            return lock
+        os.close(lock)
+
+
 def write(directory, state, fields):
     """Whole or not at all: DIRECTORY/checkpoint-STEP. Returns its path."""
     global _count
@@ -70,10 +86,8 @@ def write(directory, state, fields):
     work = os.path.join(directory, ".checkpoint-%d.%d-%d.partial" % (fields["step"], os.getpid(), _count))
     files = {_MODEL: safetensors.encoded(state["model"]),
              _OPTIMISER: safetensors.encoded(state["optimizer"], {"state_dict": state["tree"]})}
-    os.mkdir(work)
-    lock = os.open(work, os.O_RDONLY | os.O_DIRECTORY)
+    lock = _made_and_locked(work)
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         for name, data in files.items():
             _write(os.path.join(work, name), data)
         _write(os.path.join(work, _STATE), state_text(fields, files).encode())

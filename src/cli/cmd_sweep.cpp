@@ -54,7 +54,8 @@ Result<std::vector<std::string>> sweep_provider(Provider& provider) {
   std::vector<Ordered> left;
   std::vector<std::string> ids;
   for (const Listed& one : *listed) {
-    if (one.phase >= Listed::Phase::ending) continue;
+    const bool over = one.phase == Listed::Phase::over;
+    if (over ? !provider.buries() : one.phase == Listed::Phase::ending) continue;
     left.push_back({.launch = one.launch, .id = one.id});
     ids.push_back(one.id);
   }

@@ -82,14 +82,19 @@ bool is_ours(const fs::path& folder) {
 }
 
 Result<WorkFolder> WorkFolder::create(const fs::path& directory, std::int64_t step) {
-  const fs::path path = work_path(directory, checkpoint_name(step));
-  std::error_code error;
-  if (!fs::create_directory(path, error))
-    return fail("{}: cannot create: {}", path.string(), error ? error.message() : "it is there already");
-  const int lock = opened(path);
-  // On file systems without locks no other process can tell a leftover either, so it is left alone.
-  if (lock >= 0) ::flock(lock, LOCK_EX | LOCK_NB);
-  return WorkFolder(path, lock);
+  constexpr int kTries = 4;
+  for (int left = kTries;; --left) {
+    const fs::path path = work_path(directory, checkpoint_name(step));
+    std::error_code error;
+    if (!fs::create_directory(path, error))
+      return fail("{}: cannot create: {}", path.string(), error ? error.message() : "it is there already");
+    const int lock = opened(path);
+    // On file systems without locks no other process can tell a leftover either, so it is left alone.
+    if (lock >= 0) ::flock(lock, LOCK_EX | LOCK_NB);
+    // Until it was locked another process may have taken it for one, and removed it.
+    if (fs::exists(path, error) || left == 1) return WorkFolder(path, lock);
+    if (lock >= 0) ::close(lock);
+  }
 }
 
 WorkFolder::WorkFolder(WorkFolder&& other) noexcept

@@ -15,8 +15,9 @@ constexpr Seconds kLookSoon{1};
 constexpr std::size_t kLastWords = 2000;
 /// A command line holds as many names easily.
 constexpr std::size_t kMostAtOnce = 500;
-/// Programs that finish() waits for; each has its own patience.
+/// Programs that finish() waits for, and with each of them.
 constexpr int kLastPrograms = 6;
+constexpr Seconds kLastPatience{60};
 
 }  // namespace
 
@@ -111,7 +112,8 @@ void AskedEngine::sweep() {
 
 void AskedEngine::finish() {
   sweep();
-  for (int i = 0; i < kLastPrograms && program_; ++i) program_->wait(provider_->patience());
+  const Seconds patience = std::min(provider_->patience(), kLastPatience);
+  for (int i = 0; i < kLastPrograms && program_; ++i) program_->wait(patience);
   // The loop does not run any more, so this cannot wait for it.
   if (!trouble_.empty() && calls_.said)
     calls_.said(fmt::format("{} may hold machines of this run: end them, when it answers, with: mayfly sweep {}",
@@ -179,7 +181,11 @@ void AskedEngine::cancel() {
   run(provider_->end(all), &AskedEngine::cancelled);
 }
 
-void AskedEngine::cancelled(const ProgramEnd&) {
+void AskedEngine::cancelled(const ProgramEnd& end) {
+  if (!end.well()) {
+    say(fmt::format("{} did not end machines: {}", provider_->name(), end.why()));
+    trouble_ = end.why();
+  }
   // What could not be ended is listed still, and is found there.
   look_in(kLookSoon);
 }

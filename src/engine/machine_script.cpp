@@ -70,9 +70,16 @@ namespace {
 /// Nothing of the machine is left when its program ends by itself; the token is nobody else's to read.
 std::string script_with_own_files(const MachineProgram& machine, const Order& order, std::optional<int> cores) {
   const std::string name = machine_name(machine.terms.run, order.launch);
-  std::string text = fmt::format("launch={}\numask 077\ntrap : TERM\n", order.launch);
+  std::string text = fmt::format("launch={}\numask 077\ntrap : TERM\nexport HOME=\"${{HOME:-/root}}\"\n", order.launch);
   text += fmt::format("folder=\"${{HOME:-/root}}/.cache/mayfly/machines/\"{}\n", shell_word(name));
-  text += "rm -rf \"$folder\"; mkdir -p \"$folder\" || exit 1\n";
+  // Machines that were killed have left theirs.
+  text +=
+      "for old in \"${folder%/*}\"/*; do\n"
+      "  p=$(cat \"$old/pid.$(uname -n)\" 2>/dev/null) && [ -n \"$p\" ] && ! kill -0 \"$p\" 2>/dev/null && rm -rf "
+      "\"$old\"\n"
+      "done\n"
+      "rm -rf \"$folder\"; mkdir -p \"$folder\" && echo $$ > \"$folder/pid.$(uname -n)\" || exit 1\n"
+      "[ -z \"$MAYFLY_HELD\" ] || printf %s \"$folder\" > \"$MAYFLY_HELD/own\"\n";
   text += fmt::format("printf '%s\\n' {} > \"$folder/token\" || exit 1\n", shell_word(machine.terms.token));
   text += fmt::format("program={}\n",
                       machine.copy.empty() ? shell_word(machine.program.string()) : copied_program(machine.copy));

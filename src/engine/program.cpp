@@ -111,7 +111,13 @@ void Program::wait(Seconds patience) {
   if (pid_ == 0) return then_ ? end(false, kNotStarted) : void();
   const OpenFile watched(static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0)));
   pollfd ended{.fd = watched.descriptor(), .events = POLLIN, .revents = 0};
-  if (patience > Seconds(0)) ::poll(&ended, 1, static_cast<int>(1000 * patience.count()));
+  // Signals do not shorten it: what was asked for at the end must be done.
+  sigset_t all;
+  ::sigfillset(&all);
+  const auto whole = static_cast<time_t>(patience.count());
+  const timespec limit{.tv_sec = whole,
+                       .tv_nsec = static_cast<long>(1e9 * (patience.count() - static_cast<double>(whole)))};
+  if (patience > Seconds(0)) ::ppoll(&ended, 1, &limit, &all);
   int status = 0;
   const pid_t found = ::waitpid(pid_, &status, WNOHANG);
   if (found == 0) return patience > Seconds(0) ? expire() : void();

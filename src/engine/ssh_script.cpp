@@ -32,27 +32,29 @@ base=/tmp/mayfly-$(id -u)
 mkdir -p "$base" && [ -O "$base" ] && [ ! -L "$base" ] || { echo "$base: cannot be made, or is not this user's"; exit 1; }
 here=$base/)sh";
 
-// A machine's own process has its name from the beginning on; what it starts has it from the script.
+// What a machine starts is known by the folder that it is held in: its first process has that, and all others inherit
+// it.
 constexpr std::string_view kFunctions = R"sh(mkdir -p "$here" || exit 1
 alive() {
-  pid=$(cat "$1/pid" 2>/dev/null) && [ -n "$pid" ] && tr '\0' '\n' 2>/dev/null < "/proc/$pid/environ" | grep -qxF "MAYFLY_MACHINE=${1##*/}"
+  pid=$(cat "$1/pid" 2>/dev/null) && [ -n "$pid" ] && tr '\0' '\n' 2>/dev/null < "/proc/$pid/environ" | grep -qxF "MAYFLY_HELD=$1"
 }
 begin() {
-  mkdir "$1" 2>/dev/null || return 0
+  mkdir "$1" 2>/dev/null || { [ -d "$1" ] && return 0; echo "$1: cannot be made"; exit 1; }
   printf '%s\n' "$2" > "$1/script" || { rm -rf "$1"; echo "$here: cannot be written"; exit 1; }
-  MAYFLY_MACHINE=${1##*/} setsid sh -c 'echo $$ > "$1/pid"; date +%s > "$1/since"; trap : TERM; sh "$1/script"; code=$?; echo $code > "$1/code"' sh "$1" < /dev/null > "$1/log" 2>&1 &
+  MAYFLY_HELD=$1 setsid sh -c 'echo $$ > "$1/pid"; date +%s > "$1/since"; trap : TERM; sh "$1/script"; code=$?; echo $code > "$1/code"' sh "$1" < /dev/null > "$1/log" 2>&1 &
   looks=0
   while [ ! -s "$1/since" ] && [ $looks -lt 100 ]; do sleep 0.05; looks=$((looks + 1)); done
 }
 finish() {
-  if alive "$1"; then kill -KILL -- "-$pid"; fi
-  for file in $(grep -lszxF "MAYFLY_MACHINE=${1##*/}" /proc/[0-9]*/environ); do
+  if alive "$1"; then kill -s KILL -- "-$pid"; fi
+  for file in $(grep -lszxF "MAYFLY_HELD=$1" /proc/[0-9]*/environ); do
     file=${file#/proc/}; kill -KILL "${file%/environ}" 2>/dev/null
   done
   forget "$1"
 }
 forget() {
   mkdir -p "$here/.logs" && [ -s "$1/log" ] && mv -f "$1/log" "$here/.logs/${1##*/}"
+  if [ -s "$1/own" ]; then rm -rf "$(cat "$1/own")"; fi
   rm -rf "$1"
   find "$here/.logs" -type f -mtime +7 -exec rm -f {} + 2>/dev/null
 }
@@ -60,7 +62,7 @@ last_words() {
   if [ -f "$1/log" ]; then tail -c 2000 "$1/log"; else tail -c 2000 "$here/.logs/${1##*/}" 2>/dev/null || :; fi
 }
 tell() {
-  if alive "$1"; then kill -TERM -- "-$pid"; fi
+  if alive "$1"; then kill -s TERM -- "-$pid"; fi
 }
 )sh";
 
@@ -73,9 +75,9 @@ for d in "$here"/*; do
   esac
   age=$(($(date +%s) - $(cat "$d/since" 2>/dev/null || date +%s)))
   if [ -f "$d/code" ]; then
-    echo "$launch $(cat "$d/code") $age $(tail -n 1 "$d/log" | cut -c 1-200)"; forget "$d"
+    echo "$launch $(cat "$d/code") $age $(tail -n 1 "$d/log" | cut -c 1-200)"; finish "$d"
   elif alive "$d"; then echo "$launch running $age"
-  else echo "$launch killed $age"; forget "$d"
+  else echo "$launch killed $age"; finish "$d"
   fi
 done
 echo "others $others"
@@ -90,13 +92,20 @@ ask() {
 }
 )sh";
 
-/// For `reach`, whose arguments begin a command on a host: sees to it that the program is there.
+/// For `reach`, whose arguments begin a command on a host: sees to it that the whole program is there. The host's own
+/// shell for users may be any.
 std::string reach_text(const SshCopy& copy) {
+  std::error_code error;
+  const auto size = std::filesystem::file_size(copy.program, error);
   const std::string there = copied_program(copy.name);
   const std::string make = fmt::format(
-      "f={} && mkdir -p \"${{f%/*}}\" && cat > \"$f.$$\" && chmod 700 \"$f.$$\" && mv -f \"$f.$$\" \"$f\"", there);
+      "f={} && mkdir -p \"${{f%/*}}\" && {{ cat > \"$f.$$\" && [ \"$(wc -c < \"$f.$$\")\" -eq {} ] && chmod 700 "
+      "\"$f.$$\" && "
+      "mv -f \"$f.$$\" \"$f\" || {{ rm -f \"$f.$$\"; echo \"$f: not all of it came\" >&2; exit 1; }}; }}",
+      there, error ? 0 : size);
+  const auto for_host = [](const std::string& text) { return shell_word("sh -c " + shell_word(text)); };
   return fmt::format("reach() {{\n  \"$@\" {} < /dev/null 2>/dev/null && return\n  \"$@\" {} < {}\n}}\n",
-                     shell_word("test -x " + there), shell_word(make), shell_word(copy.program.string()));
+                     for_host("test -x " + there), for_host(make), shell_word(copy.program.string()));
 }
 
 Listed ended(Listed one, std::string_view state, std::string_view words) {

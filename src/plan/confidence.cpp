@@ -166,12 +166,31 @@ void rank(std::vector<Finalist>& found) {
 
 }  // namespace
 
+std::vector<Finalist> Weathering::nearly_kept(const std::vector<Finalist>& finalists, std::size_t most) const {
+  constexpr double kGlanceError = 0.04;
+  std::vector<Finalist> found;
+  if (!request_.confidence) return found;
+  std::copy_if(finalists.begin(), finalists.end(), std::back_inserter(found), [&](const Finalist& one) {
+    return one.option.risk && chance_kept(one.option).value_or(1) >= *request_.confidence - kGlanceError;
+  });
+  rank(found);
+  found.resize(std::min(found.size(), most));
+  for (Finalist& one : found) {
+    if (auto risk = risk_of(one, Care::whole)) one.option.risk = *std::move(risk);
+    one.whole = true;
+  }
+  std::erase_if(found, [&](const Finalist& one) { return !keeps(one.option); });
+  return found;
+}
+
 std::vector<Finalist> Weathering::kept(const std::vector<Finalist>& finalists) {
   constexpr double kClose = 1.06;  // a glance may be off by so much
   constexpr std::size_t kMostLooks = 6;
   std::vector<Finalist> found;
   std::copy_if(finalists.begin(), finalists.end(), std::back_inserter(found),
                [&](const Finalist& one) { return one.option.risk && keeps(one.option); });
+  // A glance may also be a little too low.
+  if (found.empty()) found = nearly_kept(finalists, kMostLooks);
   rank(found);
   while (!found.empty()) {
     const double limit = expected_cost(found.front().option) * kClose;

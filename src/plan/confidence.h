@@ -52,6 +52,8 @@ class Weathering {
  private:
   bool keeps(const PlanOption& option) const;
   Result<Risk> risk_of(const Finalist& finalist, Care care) const;
+  /// Those that a glance has a little below what is wanted and a close look above it.
+  std::vector<Finalist> nearly_kept(const std::vector<Finalist>& finalists, std::size_t most) const;
 
   const std::vector<Problem>& sites_;
   const PlanRequest& request_;

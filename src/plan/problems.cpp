@@ -139,7 +139,14 @@ class Sites {
       }
       return {};
     }
-    if (existing == 0 && room_.lacks(type, *worker)) return {};
+    // What has trained on a machine that runs fits there, whatever the formula says.
+    if ((existing == 0 || !request_.progress) && room_.lacks(type, *worker)) {
+      if (existing == 0) return {};
+      return fail(
+          "existing machine {}: the job does not fit into its GPUs' memory, so it cannot be running there: see "
+          "'mayfly predict --cluster {}=1'; what it has trained is said by --progress",
+          type.name, type.name);
+    }
     if (existing == 0 && is_retired(type, request_)) {
       left_.retired.push_back(type.name);
       return {};

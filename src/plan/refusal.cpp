@@ -133,7 +133,7 @@ std::optional<int> Refusal::quota_that_suffices() const {
   const auto made = make_problems(profile_, catalog_, free);
   if (!made) return {};
   for (const Problem& site : made->problems) {
-    const auto result = exact_search(with_plenty(site, kPlenty), {.most_nodes = 200'000});
+    const auto result = exact_search(with_plenty(site, kPlenty), {.most_nodes = 0});
     if (!result.best.empty() && (!machines || result.best.front().machines < *machines))
       machines = result.best.front().machines;
   }

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <fstream>
@@ -17,8 +18,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// With one question: a disk may be slow, and hashing what the job names takes a while.
+/// With one question: a disk may be slow, and hashing all that the job names takes a while.
 constexpr Seconds kAnswerPatience{120};
+constexpr Seconds kHashingPatience{3600};
 constexpr Seconds kRedial{0.5};
 /// A checkpoint whose files were lost on the way is brought again from the beginning.
 constexpr int kTries = 3;
@@ -63,7 +65,7 @@ std::optional<ToCarrier> Carrier::ask_once(const FromCarrier& message, std::stri
   link_->send<ToController>(std::visit([](const auto& held) { return ToController(FromCarrier(held)); }, message));
   Timer limit(loop_);
   bool late = false;
-  limit.start(kAnswerPatience, [&] {
+  limit.start(std::holds_alternative<Browse>(message) ? kHashingPatience : kAnswerPatience, [&] {
     late = true;
     loop_.stop();
   });
@@ -92,7 +94,7 @@ Result<Shelved> Carrier::browse() {
   return fail("{}", refusal(*answer));
 }
 
-Result<FileSeal> Carrier::fetch(const std::string& name, const fs::path& to) {
+Result<FileSeal> Carrier::fetch(const std::string& name, const fs::path& to, std::optional<std::int64_t> size) {
   const fs::path part = to.string() + ".part";
   auto file = NewFile::create(part);
   if (!file) return unexpected(file.error());
@@ -101,15 +103,16 @@ Result<FileSeal> Carrier::fetch(const std::string& name, const fs::path& to) {
     fs::remove(part, ignored);
     return fail("{}", why);
   };
-  for (std::int64_t offset = 0;;) {
-    const auto answer = ask(Fetch{.name = name, .offset = offset, .count = kLongestPiece});
+  for (std::int64_t offset = 0; !size || offset < *size;) {
+    const std::int64_t wanted = size ? std::min(kLongestPiece, *size - offset) : kLongestPiece;
+    const auto answer = ask(Fetch{.name = name, .offset = offset, .count = wanted});
     if (!answer) return given_up(answer.error().message);
     const auto* piece = std::get_if<Piece>(&*answer);
     if (piece == nullptr) return given_up(refusal(*answer));
     if (piece->offset != offset) return given_up(name + ": another piece came");
     if (auto written = file->write(piece->bytes); !written) return given_up(written.error().message);
     offset += static_cast<std::int64_t>(piece->bytes.size());
-    if (static_cast<std::int64_t>(piece->bytes.size()) < kLongestPiece) break;
+    if (static_cast<std::int64_t>(piece->bytes.size()) < wanted) break;
   }
   const auto seal = file->close();
   if (!seal) return given_up(seal.error().message);

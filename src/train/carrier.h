@@ -28,8 +28,9 @@ class Carrier {
   Carrier(const Carrier&) = delete;
 
   Result<Shelved> browse();
-  /// The whole file, which appears under its name when all of it is there.
-  Result<FileSeal> fetch(const std::string& name, const std::filesystem::path& to);
+  /// The whole file, or as much of it as was there when it was so large; it appears under its name when all is there.
+  Result<FileSeal> fetch(const std::string& name, const std::filesystem::path& to,
+                         std::optional<std::int64_t> size = {});
   /// A whole checkpoint of this machine; where it lies on the controller's computer.
   Result<std::string> bring(const std::filesystem::path& checkpoint);
 

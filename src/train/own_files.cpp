@@ -41,6 +41,17 @@ Result<Wanted> wanted_of(const Shelved& shelved, std::size_t i) {
                 .program = shelved.programs[i]};
 }
 
+/// Of machines that were killed while they fetched.
+void remove_halves(const fs::path& cache) {
+  const auto old = fs::file_time_type::clock::now() - std::chrono::hours(24);
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(cache, error)) {
+    std::error_code ignored;
+    if (entry.path().filename().string().starts_with('.') && entry.last_write_time(ignored) < old)
+      fs::remove(entry.path(), ignored);
+  }
+}
+
 Result<void> place(const Wanted& file, const fs::path& from, const fs::path& to) {
   std::error_code error;
   fs::create_directories(to.parent_path(), error);
@@ -52,7 +63,8 @@ Result<void> place(const Wanted& file, const fs::path& from, const fs::path& to)
   }
   if (!linked) fs::copy_file(from, to, fs::copy_options::overwrite_existing, error);
   if (error) return fail("{}: {}", to.string(), error.message());
-  const auto rights = file.program ? fs::perms::owner_all : fs::perms::owner_read | fs::perms::owner_write;
+  auto rights = file.program ? fs::perms::owner_all : fs::perms::owner_read | fs::perms::owner_write;
+  if (linked) rights &= ~fs::perms::owner_write;  // other machines read the same bytes
   fs::permissions(to, rights, error);
   return {};
 }
@@ -76,6 +88,7 @@ Result<void> fetch_files(const OwnFiles& own) {
   fs::create_directories(cache, error);
   fs::create_directories(folder / "job", error);
   if (error) return fail("{}: cannot create: {}", cache.string(), error.message());
+  remove_halves(cache);
   std::int64_t fetched = 0;
   double bytes = 0;
   for (std::size_t i = 0; i < shelved->names.size(); ++i) {
@@ -86,7 +99,7 @@ Result<void> fetch_files(const OwnFiles& own) {
     if (!kept || *kept != file->seal) {
       // Another machine of this computer may fetch it too.
       const fs::path mine = cache / fmt::format(".{}-{}", ::getpid(), i);
-      const auto seal = carrier.fetch(file->name, mine);
+      const auto seal = carrier.fetch(file->name, mine, static_cast<std::int64_t>(file->seal.bytes));
       if (!seal) return unexpected(seal.error());
       if (*seal != file->seal) {
         fs::remove(mine, error);

@@ -24,7 +24,8 @@ constexpr std::array kCheckpointFiles{kModelFile, kOptimiserFile, kStateFile};
 bool left_out(const fs::path& path) {
   const std::string name = path.filename().string();
   std::error_code error;
-  const bool run = fs::exists(path / "request.json", error) && fs::exists(path / "journal.jsonl", error);
+  const bool run = (fs::exists(path / "request.json", error) && fs::exists(path / "journal.jsonl", error)) ||
+                   fs::exists(path / kRunFile, error);
   return name.starts_with('.') || name == "__pycache__" || name == "mayfly-runs" || run;
 }
 
@@ -83,8 +84,15 @@ Result<void> Shelves::add_file(const std::string& name, const fs::path& path) {
   const auto changed = fs::last_write_time(path, error);
   const auto size = fs::file_size(path, error);
   if (error) return fail("{}: {}", path.string(), error.message());
+  if (valid_utf8(name) != name.size())
+    return fail("{}: a name that is not UTF-8 cannot travel", printable(path.string()));
   Entry& entry = entries_[name];
-  if (entry.path == path && entry.changed == changed && entry.seal.bytes == size) return {};
+  const auto known = before_.find(name);
+  if (known != before_.end() && known->second.path == path && known->second.changed == changed &&
+      known->second.seal.bytes == size) {
+    entry = known->second;
+    return {};
+  }
   const auto seal = seal_of(path);
   if (!seal) return unexpected(seal.error());
   const auto rights = fs::status(path, error).permissions();
@@ -111,8 +119,12 @@ Result<void> Shelves::add(const std::string& name, const fs::path& path) {
 }
 
 Result<ToCarrier> Shelves::answer(const Browse& /*message*/) {
+  before_ = std::exchange(entries_, {});
   for (const ShelfRoot& root : roots_) {
-    if (auto added = add(root.name, root.path); !added) return unexpected(added.error());
+    if (auto added = add(root.name, root.path); !added) {
+      entries_ = std::exchange(before_, {});
+      return unexpected(added.error());
+    }
   }
   Shelved shelved;
   for (const auto& [name, entry] : entries_) {

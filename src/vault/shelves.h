@@ -63,6 +63,7 @@ class Shelves {
   const std::function<void(std::function<void()>)> post_;
   // Of the thread:
   std::map<std::string, Entry> entries_{};  ///< by name
+  std::map<std::string, Entry> before_{};   ///< at the look before: what has not changed is not hashed again
   std::map<std::string, Incoming> incoming_{};
   TaskThread thread_{};  ///< last: it ends first
 };

@@ -41,7 +41,7 @@ struct Keep {
 struct Shelved {
   std::vector<std::string> names{};   ///< below the folder of the job: "job/data.bin"
   std::vector<std::int64_t> sizes{};  ///< in bytes
-  std::vector<std::string> hashes{};  ///< 128 bits of XXH3 of the content, in hexadecimal
+  std::vector<std::string> hashes{};  ///< 64 bits of XXH3 of the content, in hexadecimal
   std::vector<bool> programs{};       ///< may be executed
   bool operator==(const Shelved&) const = default;
 };
