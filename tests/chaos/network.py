@@ -21,7 +21,7 @@ def worker(run, interface, prefix=()):
 def enter(run, interface, prefix=()):
     """A worker by hand that has got a place. A run holds as many as --workers says and sends others away, so one of its
     own is killed and this one is there before the replacement."""
-    for _ in range(8):
+    for _ in range(16):
         run.training(1)
         run.kill_workers(1)
         guest = worker(run, interface, prefix)
